@@ -333,6 +333,7 @@ static void handshake_has_a_time_limit(void)
 	RIG_HOLDS(
 		fake_logged(&rig.a.host, "the handshake of the record filter did not end in time"),
 		"text in the log");
+	RIG_NUM(1, rig.a.host.n_logged[GANTRY_LOG_WARN], "number of warnings");
 }
 
 static void refuse(int a, int b)

@@ -271,6 +271,26 @@ static void shut_links(struct tcp_conn *conn)
 	}
 }
 
+/* Log the end of a connection whose peer was connected. -ENOTCONN: the peer has left. */
+static void log_end(const struct tcp_conn *conn, int reason)
+{
+	const struct gantry_host *host = conn->dev->host;
+
+	if (reason == -ENOTCONN || reason == -EPROTO) /* -EPROTO: tcp_conn_broken() has logged it */
+		return;
+	if (!host->records || conn->records_open)
+		gantry_log_warn(host, "connection with %s ends: %s", conn->peer.address,
+				strerror(-reason));
+	else if (reason == -ETIMEDOUT)
+		gantry_log_warn(host,
+				"no connection with %s: the handshake of the record filter did not "
+				"end in time (connect_timeout)",
+				conn->peer.address);
+	else
+		gantry_log_warn(host, "no connection with %s: the record filter: %s",
+				conn->peer.address, strerror(-reason));
+}
+
 /*
  * The connection is lost. Afterwards no access of the peer is executed, and the user gets no event
  * after `closed`. Messages that have arrived can still be polled.
@@ -284,9 +304,8 @@ static void end_connection(struct tcp_conn *conn)
 	conn->deadline_ns = 0;
 	if (reason == -EPROTO)
 		gantry_count(conn->dev->protocol_errors, 1);
-	if (was_up && reason != -ENOTCONN && reason != -EPROTO)
-		gantry_log_warn(conn->dev->host, "connection with %s ends: %s", conn->peer.address,
-				strerror(-reason));
+	if (was_up)
+		log_end(conn, reason);
 	tcp_unwatch(conn->dev, conn->fd);
 	tcp_exports_lost(conn, false);
 	shut_links(conn);
@@ -302,14 +321,8 @@ static void check_deadline(struct tcp_conn *conn, uint64_t now_ns)
 	struct tcp_lane *lane;
 	struct tcp_link *link;
 
-	if (conn->deadline_ns && now_ns >= conn->deadline_ns) {
-		if (conn->state == TCP_C_UP)
-			gantry_log_warn(conn->dev->host,
-					"no connection with %s: the handshake of the record filter "
-					"did not end in time (connect_timeout)",
-					conn->peer.address);
+	if (conn->deadline_ns && now_ns >= conn->deadline_ns)
 		tcp_conn_fail(conn, -ETIMEDOUT);
-	}
 	/* the links die with their process, so the control socket must end as well */
 	if (link_end_ns && now_ns >= link_end_ns + LINK_END_NS)
 		tcp_conn_fail(conn, -ENOTCONN);

@@ -90,10 +90,6 @@ void vb_records_overdue(struct vb_conn *conn, uint64_t now_ns)
 	if (!conn->records_deadline_ns || now_ns < conn->records_deadline_ns)
 		return;
 	conn->records_deadline_ns = 0;
-	gantry_log_warn(
-		conn->t->host,
-		"no connection with %s: the handshake of the record filter did not end in time (connect_timeout)",
-		conn->peer.address);
 	vb_conn_fail(conn, -ETIMEDOUT);
 }
 
