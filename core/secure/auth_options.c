@@ -28,7 +28,8 @@ const struct gantry_option gn_auth_options[] = {
 	 "x509: names, or SHA-256 fingerprints as sha256:HEX, of the peers to which roles connect from this device, "
 	 "separated by commas."},
 	{"auth_rate", GANTRY_OPT_INT, AT(rate), "500", 1, 1000000, NULL, NULL,
-	 "Handshakes that listeners of this device begin in a second; peers beyond that are refused, and try again."},
+	 "Handshakes that listeners of this device begin in a second; further peers are refused and connect again, and a "
+	 "session over tcp whose link is refused ends."},
 	GANTRY_OPTION_END,
 };
 

@@ -35,6 +35,8 @@ struct gn_auth {
 	uint32_t rekey;      /* AUTH_REKEY */
 	uint64_t tokens;     /* handshakes that can begin now, times 10^9 */
 	uint64_t tokens_ns;  /* when tokens was right */
+	uint64_t refused_ns; /* when refused handshakes were logged; 0: never */
+	uint32_t n_refused;  /* since then */
 	LIST_HEAD(, auth_filter) filters;
 };
 

@@ -20,7 +20,8 @@
 #include "base/host.h"
 #include "base/log.h"
 
-#define HELLO_HEAD 4 /* of the message ClientHello: type, u24 length */
+#define HELLO_HEAD 4                      /* of the message ClientHello: type, u24 length */
+#define REFUSED_LOG_NS (10 * GN_NS_PER_S) /* interval of warnings of refused handshakes */
 
 enum {
 	TYPE_ALERT = 21,
@@ -374,11 +375,30 @@ static int start_tls(struct auth_filter *f)
 	return f->listens ? 0 : shake(f);
 }
 
+/* A flood of handshakes makes one warning per interval, with the number of those refused. */
+static void log_refused(const struct gantry_host *host, struct gn_auth *auth, uint64_t now_ns)
+{
+	auth->n_refused++;
+	if (auth->refused_ns && now_ns - auth->refused_ns < REFUSED_LOG_NS)
+		return;
+	gantry_log_warn(
+		host,
+		"too many handshakes (refused=%u, limit auth_rate=%llu): raise auth_rate if "
+		"permitted peers connect this often",
+		auth->n_refused, (unsigned long long)auth->conf.rate);
+	auth->refused_ns = now_ns;
+	auth->n_refused = 0;
+}
+
 static int admit(const struct gantry_host *host)
 {
 	struct gn_auth *auth = gn_container_of(host, const struct gn_host, pub)->auth;
+	uint64_t now_ns = gn_now_ns();
 
-	return auth_take_token(auth, gn_now_ns()) ? 0 : -EBUSY;
+	if (auth_take_token(auth, now_ns))
+		return 0;
+	log_refused(host, auth, now_ns);
+	return -EBUSY;
 }
 
 static int open_filter(const struct gantry_host *host, const void *conn, int listens,

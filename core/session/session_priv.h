@@ -100,7 +100,7 @@ struct gantry_session {
 	int hello_delivered; /* event hello of the role was called, so event closed must follow */
 	/* The peer reached a quota: the session sends END with the reason and takes no requests. */
 	int turned_away;
-	int refused; /* a request was refused before the session ran; the refusal was logged */
+	int refused; /* the refusal, or the error of the transport, was logged */
 	int reason;
 	uint64_t ended_ns; /* when the session began to end */
 

@@ -197,14 +197,14 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 }
 
 /*
- * Returns whether the transport has logged why the connection ended before the first request: the
- * peer did something wrong, or did not end the handshake in time. Then the session has nothing to
- * add.
+ * Returns true if the log of the device states why the connection ended before the first request: a
+ * protocol error, a handshake timeout, or too many handshakes. The session then logs nothing.
  */
 static bool is_logged(const struct gantry_session *s, int reason)
 {
 	return s->state == GN_NEW && s->pending == 0 &&
-	       (reason == -EPROTO || (reason == -ETIMEDOUT && gn_rights_unproved(s)));
+	       (reason == -EPROTO ||
+		((reason == -ETIMEDOUT || reason == -EBUSY) && gn_rights_unproved(s)));
 }
 
 static void on_closed(void *arg, void *conn, int reason)

@@ -153,7 +153,7 @@ struct gantry_records_ops {
 	 * listens    1: end of the listener; 0: end that connects
 	 * peer       what is known of the peer
 	 * records_p  out: the filter of the connection; close frees it
-	 * returns    0; -errno, such as -EBUSY: too many handshakes
+	 * returns    0; -EBUSY: too many handshakes, which the host has logged; another -errno
 	 * NULL       not permitted
 	 */
 	int (*open)(const struct gantry_host *host, const void *conn, int listens,
@@ -231,7 +231,8 @@ struct gantry_records_ops {
 	const struct gantry_stream_ops *streams;
 	/*
 	 * Ask whether the end of the listener may begin the handshake of a stream. It counts
-	 * against the limit of `open`. Returns 0; -EBUSY: too many handshakes. NULL: not permitted.
+	 * against the limit of `open`. Returns 0; -EBUSY: too many handshakes, which the host has
+	 * logged. NULL: not permitted.
 	 *
 	 * host  of the device
 	 */

@@ -18,7 +18,7 @@ struct head {
 	uint32_t length, sum;
 };
 
-int filter_silent;
+int filter_silent, filter_busy;
 unsigned n_filters;
 
 static uint8_t mask(uint64_t key, uint64_t record, size_t i)
@@ -40,11 +40,14 @@ static int filter_open(const struct gantry_host *host, const void *conn, int lis
 		       const struct gantry_peer *peer, void **records_p)
 {
 	static uint64_t n;
-	struct filter *f = calloc(1, sizeof(*f));
+	struct filter *f;
 
 	(void)host;
 	(void)conn;
 	(void)peer;
+	if (listens && filter_busy)
+		return -EBUSY;
+	f = calloc(1, sizeof(*f));
 	f->listens = listens;
 	f->own = (listens ? 0x1111222233334444u : 0xabcdef0123456789u) ^ ++n * 0x9e3779b97f4a7c15u;
 	if (!listens)
@@ -336,6 +339,20 @@ static void handshake_has_a_time_limit(void)
 	RIG_NUM(1, rig.a.host.n_logged[GANTRY_LOG_WARN], "number of warnings");
 }
 
+/* The host logs that, once for many peers. */
+static void too_many_handshakes_are_not_logged_by_the_transport(void)
+{
+	use_filter(1, 1);
+	filter_busy = 1;
+	rig_listen(rig_service(0));
+	rig_start_connect(rig_service(0));
+	rig_until(rig.a.n_closed, 1);
+	rig_until(rig.b.n_closed, 1);
+	filter_busy = 0;
+	RIG_RC(-EBUSY, rig.b.reason, "reason of `closed`");
+	RIG_NUM(0, rig.b.host.n_logged[GANTRY_LOG_WARN], "number of warnings");
+}
+
 static void refuse(int a, int b)
 {
 	use_filter(a, b);
@@ -366,6 +383,7 @@ void filter_cases(void)
 	RIG_CASE(connection_works_with_a_filter);
 	RIG_CASE(long_messages_are_cut);
 	RIG_CASE(changed_byte_ends_the_connection);
+	RIG_CASE(too_many_handshakes_are_not_logged_by_the_transport);
 	RIG_CASE(client_without_a_filter_is_refused);
 	RIG_CASE(listener_without_a_filter_refuses);
 	setenv("RIG_A_SETTINGS", "connect_timeout=1s", 1);

@@ -286,7 +286,7 @@ static void log_end(const struct tcp_conn *conn, int reason)
 				"no connection with %s: the handshake of the record filter did not "
 				"end in time (connect_timeout)",
 				conn->peer.address);
-	else
+	else if (reason != -EBUSY) /* the host has logged that there are too many handshakes */
 		gantry_log_warn(host, "no connection with %s: the record filter: %s",
 				conn->peer.address, strerror(-reason));
 }

@@ -489,7 +489,7 @@ static bool prove(struct tcp_conn *conn, struct tcp_pending *pending, const void
 		tcp_rewatch(dev, pending->fd, events, &pending->watch);
 	else
 		refuse(dev, pending, rc,
-		       rc == -EBUSY ? "too many handshakes: see auth_rate"
+		       rc == -EBUSY ? "too many handshakes (auth_rate)"
 				    : "the handshake of a link fails");
 	return rc == 0;
 }

@@ -348,6 +348,45 @@ static void device_without_identity_only_listens(void)
 	TEST_ASSERT_NULL(a.records);
 }
 
+static char last_line[512];
+static unsigned n_lines;
+
+static void count_lines(enum gn_log_level level, const char *source, const char *message)
+{
+	(void)level;
+	(void)source;
+	snprintf(last_line, sizeof(last_line), "%s", message);
+	n_lines++;
+}
+
+/* One warning in ten seconds, with the number of handshakes that were refused. */
+static void refused_handshakes_are_logged(void)
+{
+	struct gn_auth_conf conf = {.mode = GN_AUTH_PSK, .keys = rig_path("keys"), .rate = 1};
+
+	now_ns = 5 * GN_NS_PER_S;
+	n_lines = 0;
+	gn_clock_set_fake(fake_now);
+	gn_log_set_hook(count_lines);
+	device_open(&right, &conf);
+	TEST_ASSERT_EQUAL_INT(0, gn_auth_records.admit(&right.host.pub));
+	TEST_ASSERT_EQUAL_UINT(0, n_lines);
+	for (int i = 0; i < 3; i++) {
+		TEST_ASSERT_EQUAL_INT(-EBUSY, gn_auth_records.admit(&right.host.pub));
+		TEST_ASSERT_EQUAL_INT(-EBUSY, end_open(&b, &right, 1));
+	}
+	TEST_ASSERT_EQUAL_UINT(1, n_lines);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_line, "(refused=1, limit auth_rate=1)"),
+				     last_line);
+	now_ns += 10 * GN_NS_PER_S;
+	TEST_ASSERT_EQUAL_INT(0, end_open(&b, &right, 1));
+	TEST_ASSERT_EQUAL_INT(-EBUSY, gn_auth_records.admit(&right.host.pub));
+	gn_log_set_hook(NULL);
+	TEST_ASSERT_EQUAL_UINT(2, n_lines);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(last_line, "(refused=6, limit auth_rate=1)"),
+				     last_line);
+}
+
 static void rate_limits_listeners(void)
 {
 	struct gn_auth_conf conf = {.mode = GN_AUTH_PSK, .keys = rig_path("keys"), .rate = 3};
@@ -472,6 +511,7 @@ int main(void)
 	RUN_TEST(own_identity_is_refused_after_a_connect);
 	RUN_TEST(device_without_identity_only_listens);
 	RUN_TEST(rate_limits_listeners);
+	RUN_TEST(refused_handshakes_are_logged);
 	RUN_TEST(reload_keeps_connections);
 	RUN_TEST(failed_reload_changes_nothing);
 	RUN_TEST(handshake_across_a_reload_needs_the_new_key);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "io/status.h"
+#include "secure/auth_priv.h"
 #include "unit/session/rig.h"
 
 static void a_whole_session(void)
@@ -540,6 +541,31 @@ static void each_end_is_logged_once(void)
 	gn_log_set_hook(NULL);
 }
 
+/* Before the peer has proved its identity, the device logs how the handshake ended. */
+static void failed_handshakes_are_logged_by_the_device(void)
+{
+	static const int reasons[] = {-EPROTO, -ETIMEDOUT, -EBUSY};
+	static struct gn_auth auth; /* no peer has proved its identity */
+
+	n_warnings = 0;
+	gn_log_set_level(GN_LOG_WARN);
+	gn_log_set_hook(count_warnings);
+	fake_core_start(&fc, 1);
+	for (unsigned i = 0; i < 6; i++) {
+		struct fake_conn *conn = fake_reach(&fc, GN_NEW);
+
+		fc.device->host.auth = i < 3 ? &auth : NULL;
+		fake_close(conn, reasons[i % 3]);
+		gone(conn, 0);
+		fc.device->host.auth = NULL;
+		if (i <= 3)
+			TEST_ASSERT_EQUAL_UINT(0, n_warnings);
+		else
+			one_warning("session not started id=");
+	}
+	gn_log_set_hook(NULL);
+}
+
 /*
  * The server limits the warnings about peers without a running session. It always logs the loss of
  * a running session.
@@ -590,5 +616,6 @@ int main(void)
 	RUN_TEST(malformed_frame_ends_the_session);
 	RUN_TEST(warnings_about_peers_without_a_session_are_limited);
 	RUN_TEST(each_end_is_logged_once);
+	RUN_TEST(failed_handshakes_are_logged_by_the_device);
 	return UNITY_END();
 }
