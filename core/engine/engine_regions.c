@@ -71,6 +71,7 @@ void gn_engine_regions_lost(struct gantry_engine *session)
 	for (uint32_t i = 0; i < session->attr.regions; i++) {
 		struct gn_engine_region *r = &session->regions[i];
 
+		r->is_exported = 0;
 		if (r->state == GN_ENGINE_REGION_EXPORTING || r->state == GN_ENGINE_REGION_EXPORTED)
 			r->state = GN_ENGINE_REGION_WANTED;
 		else if (r->state == GN_ENGINE_REGION_UNEXPORTING)
@@ -125,6 +126,7 @@ static int request(struct gantry_engine *session, struct gn_engine_region *r)
 		return session->rh->client_unexport(session->client, handle);
 	}
 	r->state = GN_ENGINE_REGION_EXPORTING;
+	r->is_exported = 1;
 	return session->rh->client_export(session->client, r->region,
 					  GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, handle);
 }
@@ -139,12 +141,16 @@ int gn_engine_regions_advance(struct gantry_engine *session)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < session->attr.regions; i++) {
+		struct gn_engine_region *r = &session->regions[i];
+
 		if (!session->regions_open || session->regions_busy)
 			break;
-		if (!has_wish(&session->regions[i]))
-			continue;
-		session->regions_busy = 1;
-		rc = request(session, &session->regions[i]);
+		if (r->state == GN_ENGINE_REGION_UNWANTED && !r->is_exported) {
+			end_export(session, r); /* of an earlier client, which is drained */
+		} else if (has_wish(r)) {
+			session->regions_busy = 1;
+			rc = request(session, r);
+		}
 	}
 	/* -ENOTCONN: `closed` follows with the reason */
 	if (rc && rc != -ENOTCONN)

@@ -378,7 +378,7 @@ static int client_unexport(struct gantry_client *client, uint32_t handle)
 {
 	struct fake_role_host *rh = of_client(client);
 
-	if (rh->exporting || rh->unexporting || rh->step != STEP_RUNNING)
+	if (rh->exporting || rh->unexporting || (rh->step != STEP_IDLE && rh->step != STEP_RUNNING))
 		return -EBUSY;
 	if (handle == 1 || !find_region(rh, handle))
 		return -ENOENT;
