@@ -94,17 +94,19 @@ void gn_engine_regions_drained(struct gantry_engine *session)
 
 void gn_engine_region_exported(struct gantry_engine *session, const struct gantry_region *region)
 {
-	struct gn_engine_region *r = session->regions;
-
 	session->regions_busy = 0;
-	while (r->region != region || r->state != GN_ENGINE_REGION_EXPORTING)
-		if (++r == session->regions + session->attr.regions)
-			return;
-	r->state = GN_ENGINE_REGION_EXPORTED;
-	if (r->is_known)
+	for (uint32_t i = 0; i < session->attr.regions; i++) {
+		struct gn_engine_region *r = &session->regions[i];
+
+		if (r->region != region || r->state != GN_ENGINE_REGION_EXPORTING)
+			continue;
+		r->state = GN_ENGINE_REGION_EXPORTED;
+		if (!r->is_known) {
+			r->is_known = 1;
+			session->events->exported(session->arg, FIRST + i);
+		}
 		return;
-	r->is_known = 1;
-	session->events->exported(session->arg, FIRST + (uint32_t)(r - session->regions));
+	}
 }
 
 void gn_engine_region_unexported(struct gantry_engine *session, uint32_t handle)
@@ -143,7 +145,9 @@ int gn_engine_regions_advance(struct gantry_engine *session)
 	for (uint32_t i = 0; i < session->attr.regions; i++) {
 		struct gn_engine_region *r = &session->regions[i];
 
-		if (!session->regions_open || session->regions_busy)
+		/* an event can have closed the session */
+		if (session->phase >= GN_ENGINE_CLOSING || !session->regions_open ||
+		    session->regions_busy)
 			break;
 		if (r->state == GN_ENGINE_REGION_UNWANTED && !r->is_exported) {
 			end_export(session, r); /* of an earlier client, which is drained */

@@ -548,6 +548,49 @@ static void test_a_session_ends_when_a_further_region_cannot_be_exported(void)
 	rig_end(0);
 }
 
+static void closed_by_the_owner(void)
+{
+	rig_turn(3);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rig.reason, rig.text);
+	rig_end(0);
+}
+
+/* No request follows for the other region that waits. */
+static void test_session_can_be_closed_in_an_event_of_a_region(void)
+{
+	const struct gantry_region a = guest_region(0), b = guest_region(1);
+
+	start_with_regions(2);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &b, 3));
+	rig.close_in_event = 1;
+	closed_by_the_owner();
+	rig_begin(2, DEPTH);
+	start_with_regions(2);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+	rig_turn(1);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2));
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &b, 3));
+	rig.close_in_event = 1;
+	closed_by_the_owner();
+}
+
+static void test_session_can_be_closed_when_it_starts(void)
+{
+	const struct gantry_region a = guest_region(0);
+
+	rig.regions = 1;
+	rig.close_in_event = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig_open(1));
+	for (unsigned i = 0; i < 20 && rig.n_started == 0; i++) {
+		if (rig.rh.n_chains) /* the client is starting: the region waits */
+			gn_engine_ops.region_export(rig.session, &a, 2);
+		rig_turn(1);
+	}
+	closed_by_the_owner();
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -573,5 +616,7 @@ int main(void)
 	RUN_TEST(test_the_owner_may_refuse_the_volume);
 	RUN_TEST(test_session_can_be_closed_at_each_step);
 	RUN_TEST(test_session_fails_if_the_client_cannot_be_opened);
+	RUN_TEST(test_session_can_be_closed_in_an_event_of_a_region);
+	RUN_TEST(test_session_can_be_closed_when_it_starts);
 	return UNITY_END();
 }

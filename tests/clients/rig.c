@@ -6,6 +6,13 @@
 
 struct rig rig;
 
+static void close_in_event(void)
+{
+	if (rig.close_in_event)
+		gn_engine_ops.close(rig.session);
+	rig.close_in_event = 0;
+}
+
 static int on_ready(void *arg, const struct gantry_volume_info *info)
 {
 	(void)arg;
@@ -30,6 +37,7 @@ static void on_started(void *arg)
 {
 	(void)arg;
 	rig.n_started++;
+	close_in_event();
 }
 
 static void on_closed(void *arg, int rc, const char *why)
@@ -45,6 +53,7 @@ static void on_exported(void *arg, uint32_t handle)
 	(void)arg;
 	rig.n_exported++;
 	rig.last_handle = handle;
+	close_in_event();
 }
 
 static void on_unexported(void *arg, uint32_t handle)
@@ -52,6 +61,7 @@ static void on_unexported(void *arg, uint32_t handle)
 	(void)arg;
 	rig.n_unexported++;
 	rig.last_handle = handle;
+	close_in_event();
 }
 
 static void on_complete(void *self, struct gantry_io *io)

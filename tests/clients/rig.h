@@ -41,6 +41,7 @@ struct rig {
 	uint32_t last_handle;              /* of the last such event */
 	int ready_rc;                      /* if not 0, the callback `ready` returns it */
 	int close_when_ready;
+	int close_in_event; /* close in the next `started`, `exported` or `unexported` */
 };
 
 extern struct rig rig;
