@@ -156,6 +156,8 @@ int gn_engine_regions_advance(struct gantry_engine *session);
 /* End the session because of an error of this end; during a resume, make another attempt. */
 __attribute__((format(printf, 3, 4))) void gn_engine_give_up(struct gantry_engine *session,
 							     int reason, const char *fmt, ...);
+/* Returns the text for an error of client_export or client_unexport. */
+const char *gn_engine_export_error(int rc);
 extern const struct gantry_client_events gn_engine_client_events;
 /* End the session and call `closed`. */
 void gn_engine_end(struct gantry_engine *session, int reason, const char *text);

@@ -158,10 +158,7 @@ int gn_engine_regions_advance(struct gantry_engine *session)
 	}
 	/* -ENOTCONN: `closed` follows with the reason */
 	if (rc && rc != -ENOTCONN)
-		gn_engine_give_up(
-			session, rc, "cannot export or unexport further memory: %s",
-			rc == -E2BIG     ? "longer than the device here or at the peer accepts"
-			: rc == -ENOTSUP ? "the peer does not support it while a session runs"
-					 : strerror(-rc));
+		gn_engine_give_up(session, rc, "cannot export or unexport further memory: %s",
+				  gn_engine_export_error(rc));
 	return session->regions_busy;
 }

@@ -113,6 +113,14 @@ static int is_opening(const struct gantry_engine *session)
 	return session->phase == GN_ENGINE_OPENING || session->phase == GN_ENGINE_PAUSED;
 }
 
+const char *gn_engine_export_error(int rc)
+{
+	return rc == -E2BIG     ? "longer than the device here or at the peer accepts"
+	       : rc == -EXDEV   ? "the transport of the device cannot access the memory"
+	       : rc == -ENOTSUP ? "the peer does not support it while a session runs"
+				: strerror(-rc);
+}
+
 static void export_region(struct gantry_engine *session)
 {
 	int rc = session->rh->client_export(session->client, session->region,
@@ -122,9 +130,7 @@ static void export_region(struct gantry_engine *session)
 	if (rc && rc != -ENOTCONN) /* -ENOTCONN: `closed` follows with the reason */
 		gn_engine_give_up(session, rc, "cannot export the region of %llu bytes: %s",
 				  (unsigned long long)session->region->length,
-				  rc == -E2BIG
-					  ? "longer than the device here or at the peer accepts"
-					  : strerror(-rc));
+				  gn_engine_export_error(rc));
 }
 
 /*

@@ -338,6 +338,7 @@ struct gantry_role_host {
 	 *           -ENOSPC: more than attr.regions
 	 *           -EEXIST: the handle is in use
 	 *           -ENOMEM: pages cannot be allocated
+	 *           -EXDEV: the transport cannot access the memory
 	 *           another -errno of the transport; if it ends the session, `closed` follows
 	 */
 	int (*client_export)(struct gantry_client *client, const struct gantry_region *region,

@@ -488,8 +488,8 @@ struct gantry_transport_ops {
 	 *           -ENOSPC: more than max_regions
 	 *           -ENOMEM: pages of the memfd are missing, and the kernel would charge the peer
 	 *           for them (see gantry_memfd_populate)
-	 *           -EXDEV: the peer cannot reach the memory over this transport: it is in no
-	 *           file; or, for a transport that needs no file, not mapped either
+	 *           -EXDEV: the transport cannot access the memory: fd is -1 and, if the transport
+	 *           needs no file, addr is NULL
 	 * NULL      as if the function returned -ENOTSUP
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights,

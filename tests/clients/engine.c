@@ -548,6 +548,29 @@ static void test_a_session_ends_when_a_further_region_cannot_be_exported(void)
 	rig_end(0);
 }
 
+static void test_session_ends_when_the_transport_cannot_access_memory(void)
+{
+	const struct gantry_region a = guest_region(0);
+
+	for (int i = 0; i < 2; i++) {
+		rig_begin(2, DEPTH);
+		rig.regions = 1;
+		rig.rh.export_rc = i ? 0 : -EXDEV;
+		TEST_ASSERT_EQUAL_INT(0, rig_open(1));
+		rig_turn(5);
+		rig.rh.export_rc = -EXDEV;
+		if (i)
+			TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
+		rig_turn(3);
+		TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
+		TEST_ASSERT_EQUAL_INT(-EXDEV, rig.reason);
+		TEST_ASSERT_NOT_NULL_MESSAGE(
+			strstr(rig.text, "the transport of the device cannot access the memory"),
+			rig.text);
+		rig_end(0);
+	}
+}
+
 static void closed_by_the_owner(void)
 {
 	rig_turn(3);
@@ -616,6 +639,7 @@ int main(void)
 	RUN_TEST(test_the_owner_may_refuse_the_volume);
 	RUN_TEST(test_session_can_be_closed_at_each_step);
 	RUN_TEST(test_session_fails_if_the_client_cannot_be_opened);
+	RUN_TEST(test_session_ends_when_the_transport_cannot_access_memory);
 	RUN_TEST(test_session_can_be_closed_in_an_event_of_a_region);
 	RUN_TEST(test_session_can_be_closed_when_it_starts);
 	return UNITY_END();
