@@ -18,7 +18,7 @@ struct head {
 	uint32_t length, sum;
 };
 
-int filter_silent, filter_busy;
+int filter_silent, filter_busy, filter_rejects;
 unsigned n_filters;
 
 static uint8_t mask(uint64_t key, uint64_t record, size_t i)
@@ -94,19 +94,33 @@ static size_t filter_output(void *records, void *bytes, size_t max)
 	return n;
 }
 
-static void shake_hands(struct filter *f)
+static const uint64_t alert = UINT64_MAX;
+
+static int fail(struct filter *f, const char *text)
+{
+	f->state = GANTRY_RECORDS_FAILED;
+	f->text = text;
+	return -EPROTO;
+}
+
+static int shake_hands(struct filter *f)
 {
 	uint64_t other;
 
 	if (f->n_in < sizeof(other) || (filter_silent && f->listens))
-		return;
+		return 0;
 	memcpy(&other, f->in, sizeof(other));
 	f->n_in -= sizeof(other);
 	memmove(f->in, f->in + sizeof(other), f->n_in);
+	if (other == alert)
+		return fail(f, "the peer has sent an alert");
+	if (f->listens)
+		put(f, filter_rejects ? &alert : &f->own, sizeof(f->own));
+	if (f->listens && filter_rejects)
+		return fail(f, "the peer has a wrong key");
 	f->key = f->own ^ other;
 	f->state = GANTRY_RECORDS_OPEN;
-	if (f->listens)
-		put(f, &f->own, sizeof(f->own));
+	return 0;
 }
 
 /* Check the complete records that have arrived. */
@@ -124,11 +138,8 @@ static int check_records(struct filter *f)
 		for (uint32_t i = 0; head.length <= GANTRY_RECORDS_MAX && i < head.length; i++)
 			sum = sum * 31 +
 			      (uint8_t)(f->in[at + sizeof(head) + i] ^ mask(f->key, record, i));
-		if (sum != head.sum) {
-			f->state = GANTRY_RECORDS_FAILED;
-			f->text = "wrong checksum of a record";
-			return -EPROTO;
-		}
+		if (sum != head.sum)
+			return fail(f, "wrong checksum of a record");
 		record++;
 	}
 	return 0;
@@ -137,14 +148,15 @@ static int check_records(struct filter *f)
 static int filter_receive(void *records, const void *bytes, size_t len)
 {
 	struct filter *f = records;
+	int rc = 0;
 
 	if (f->n_in + len > sizeof(f->in))
 		return -EPROTO;
 	memcpy(f->in + f->n_in, bytes, len);
 	f->n_in += len;
 	if (f->state == GANTRY_RECORDS_HANDSHAKE)
-		shake_hands(f);
-	return f->state == GANTRY_RECORDS_OPEN ? check_records(f) : 0;
+		rc = shake_hands(f);
+	return f->state == GANTRY_RECORDS_OPEN ? check_records(f) : rc;
 }
 
 static size_t filter_message(void *records, void *msg, size_t max)
@@ -339,6 +351,54 @@ static void handshake_has_a_time_limit(void)
 	RIG_NUM(1, rig.a.host.n_logged[GANTRY_LOG_WARN], "number of warnings");
 }
 
+/* Call progress of end b only, until its connection has ended. */
+static void end_b_alone(void)
+{
+	uint64_t end = 0;
+
+	while (rig.b.n_closed == 0 && !rig_late(&end, 0)) {
+		rig.ops->progress(rig.b.dev);
+		if (rig_driver.turn)
+			rig_driver.turn();
+	}
+}
+
+/* The end that connects logs what the alert states, and not that the connection was reset. */
+static void fail_handshake(int a_is_late)
+{
+	unsigned filters = n_filters;
+	uint64_t end = 0;
+
+	use_filter(1, 1);
+	filter_rejects = 1;
+	rig_listen(rig_service(0));
+	rig_start_connect(rig_service(0));
+	while (a_is_late && n_filters < filters + 2)
+		rig_wait(&end, 0, "the start of both filters");
+	if (a_is_late)
+		end_b_alone();
+	rig_until(rig.a.n_closed, 1);
+	rig_until(rig.b.n_closed, 1);
+	filter_rejects = 0;
+	RIG_RC(-EPROTO, rig.a.reason, "reason of `closed` at the end that connects");
+	RIG_RC(-EPROTO, rig.b.reason, "reason of `closed` at the end that listens");
+	RIG_HOLDS(fake_logged(&rig.a.host, "the peer has sent an alert"), "text in the log of a");
+	RIG_HOLDS(fake_logged(&rig.b.host, "the peer has a wrong key"), "text in the log of b");
+	RIG_NUM(1, rig.a.host.n_logged[GANTRY_LOG_WARN], "number of warnings of a");
+	RIG_NUM(1, rig.b.host.n_logged[GANTRY_LOG_WARN], "number of warnings of b");
+}
+
+static void alert_of_a_failed_handshake_arrives(void)
+{
+	fail_handshake(0);
+}
+
+/* The end that connects sees the alert and the end of the connection together. */
+static void alert_comes_before_the_end(void)
+{
+	fail_handshake(1);
+}
+
 /* The host logs that, once for many peers. */
 static void too_many_handshakes_are_not_logged_by_the_transport(void)
 {
@@ -383,6 +443,8 @@ void filter_cases(void)
 	RIG_CASE(connection_works_with_a_filter);
 	RIG_CASE(long_messages_are_cut);
 	RIG_CASE(changed_byte_ends_the_connection);
+	RIG_CASE(alert_of_a_failed_handshake_arrives);
+	RIG_CASE(alert_comes_before_the_end);
 	RIG_CASE(too_many_handshakes_are_not_logged_by_the_transport);
 	RIG_CASE(client_without_a_filter_is_refused);
 	RIG_CASE(listener_without_a_filter_refuses);

@@ -13,6 +13,7 @@
 
 extern const struct gantry_records_ops filter;
 extern int filter_silent;  /* ends that listen do not answer the handshake */
+extern int filter_rejects; /* ends that listen send an alert, and fail the handshake */
 extern int filter_busy;    /* ends that listen have too many handshakes */
 extern unsigned n_filters; /* that are open */
 

@@ -230,6 +230,18 @@ static void end_connection(struct vb_conn *conn)
 	conn->events->closed(conn->arg, conn, reason);
 }
 
+/* Returns true if all requests of the pipe have ended, or none can go on. */
+static bool pipe_left(const struct vb_pipe *pipe)
+{
+	return pipe->state != VB_P_UP || pipe->quiet || pipe->qp.done == pipe->qp.built;
+}
+
+/* The end of a queue pair drops what it has not sent, so the alert must leave before. */
+static bool alert_left(const struct vb_conn *conn, uint64_t now_ns)
+{
+	return !conn->alert_ns || now_ns >= conn->alert_ns || pipe_left(conn->control);
+}
+
 /* Handle asynchronous events of queue pairs and completion queues. */
 static void check_async_events(struct vb_conn *conn)
 {
@@ -309,7 +321,7 @@ void vb_conn_progress(struct vb_conn *conn, uint64_t now_ns)
 		end_fetches(conn);
 		vb_imports_progress(conn);
 	}
-	if (!conn->freed && lost(conn))
+	if (!conn->freed && lost(conn) && alert_left(conn, now_ns))
 		end_connection(conn);
 }
 
@@ -335,6 +347,7 @@ uint64_t vb_conn_wake_ns(const struct vb_conn *conn)
 					? conn->probe_ns + probe_limit(conf) + 1
 					: conn->control->busy_ns + conf->keepalive_ns);
 	earlier(&first, conn->records_deadline_ns);
+	earlier(&first, conn->alert_ns);
 	earlier(&first, vb_exports_wake_ns(conn));
 	for (const struct vb_lane *lane = conn->lanes; lane; lane = lane->next)
 		if (vb_lane_lingers(lane)) /* no thread watches its channel */
@@ -379,11 +392,6 @@ void vb_disconnect(void *arg)
 			post_end_marker(p);
 	}
 	vb_transport_reap(conn->t);
-}
-
-static bool pipe_left(const struct vb_pipe *pipe)
-{
-	return pipe->state != VB_P_UP || pipe->quiet || pipe->qp.done == pipe->qp.built;
 }
 
 static bool messages_left(const struct vb_conn *conn)

@@ -423,7 +423,12 @@ static void on_unresolved(struct vb_pipe *pipe, const struct vb_event *event)
 
 static void on_gone(struct vb_pipe *pipe, const struct vb_event *event)
 {
+	struct vb_conn *conn = pipe->conn;
+
 	(void)event;
+	/* the last messages can state why the peer disconnects */
+	if (pipe->kind == VB_CONTROL && conn->state == VB_C_UP && !conn->freed)
+		vb_control_poll(conn);
 	lose_pipe(pipe, -ENOTCONN);
 }
 

@@ -9,6 +9,8 @@
 
 #include "vb_hello.h"
 
+#define ALERT_NS 1000000000ull /* time limit of sending an alert */
+
 static const struct gantry_records_ops *ops_of(const struct vb_conn *conn)
 {
 	return conn->t->host->records;
@@ -31,12 +33,15 @@ static int drain(struct vb_conn *conn)
 	return rc;
 }
 
+/* The filter has failed. A failed handshake has an alert, which tells the peer the reason. */
 static void broken(struct vb_conn *conn)
 {
 	const char *text = NULL;
 	char why[400];
 
-	drain(conn); /* an alert */
+	drain(conn);
+	if (!conn->records_open)
+		conn->alert_ns = conn->t->host->now_ns(conn->t->host) + ALERT_NS;
 	ops_of(conn)->state(conn->records, &text);
 	snprintf(why, sizeof(why), "fails the record filter: %s", text ? text : "no reason");
 	vb_conn_broken(conn, why);

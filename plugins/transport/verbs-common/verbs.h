@@ -431,6 +431,7 @@ struct vb_conn {
 	int records_open;
 	int started;                  /* the START message of the peer has arrived */
 	uint64_t records_deadline_ns; /* time limit of its handshake; 0: none */
+	uint64_t alert_ns;            /* time limit of sending its alert; 0: none */
 	uint32_t peer_qpn;            /* number of the control queue pair of the peer */
 	/* requests that were accepted, with a record filter */
 	struct vb_seen *seen;
