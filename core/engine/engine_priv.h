@@ -38,7 +38,7 @@ enum gn_engine_region_state {
 struct gn_engine_region {
 	const struct gantry_region *region;
 	enum gn_engine_region_state state;
-	int is_known;    /* the owner got `exported` */
+	int is_reported; /* the owner got `exported` */
 	int is_exported; /* this client has requested its export */
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * engine_regions.c - further regions of a session: memory that its owner has. Control thread.
+ * engine_regions.c - additional regions, whose memory the owner provides. Control thread.
  *
- * A client has one request in flight at a time. So the owner only changes what it wants, and
- * gn_engine_regions_advance() makes the next request. A session that resumes exports all wanted
- * regions before it starts, because the IOs that it submits again name them.
+ * A client has one request in flight at a time. So region_export and region_unexport record the
+ * requested state, and gn_engine_regions_advance() makes the next request. A session that resumes
+ * exports all wanted regions before it starts, because the IOs that it submits again name them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ int gn_engine_unexport(struct gantry_engine *session, uint32_t handle)
 
 	if (session->phase >= GN_ENGINE_CLOSING)
 		return -ENOTCONN;
-	if (!r || !r->is_known || r->state >= GN_ENGINE_REGION_UNWANTED)
+	if (!r || !r->is_reported || r->state >= GN_ENGINE_REGION_UNWANTED)
 		return -ENOENT;
 	r->state = GN_ENGINE_REGION_UNWANTED;
 	gn_engine_regions_advance(session);
@@ -101,8 +101,8 @@ void gn_engine_region_exported(struct gantry_engine *session, const struct gantr
 		if (r->region != region || r->state != GN_ENGINE_REGION_EXPORTING)
 			continue;
 		r->state = GN_ENGINE_REGION_EXPORTED;
-		if (!r->is_known) {
-			r->is_known = 1;
+		if (!r->is_reported) {
+			r->is_reported = 1;
 			session->events->exported(session->arg, FIRST + i);
 		}
 		return;
@@ -133,7 +133,7 @@ static int request(struct gantry_engine *session, struct gn_engine_region *r)
 					  GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE, handle);
 }
 
-static int has_wish(const struct gn_engine_region *r)
+static int needs_request(const struct gn_engine_region *r)
 {
 	return r->state == GN_ENGINE_REGION_WANTED || r->state == GN_ENGINE_REGION_UNWANTED;
 }
@@ -151,7 +151,7 @@ int gn_engine_regions_advance(struct gantry_engine *session)
 			break;
 		if (r->state == GN_ENGINE_REGION_UNWANTED && !r->is_exported) {
 			end_export(session, r); /* of an earlier client, which is drained */
-		} else if (has_wish(r)) {
+		} else if (needs_request(r)) {
 			session->regions_busy = 1;
 			rc = request(session, r);
 		}

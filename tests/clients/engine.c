@@ -153,7 +153,7 @@ static void test_a_region_that_is_too_large_is_not_made(void)
 {
 	memset(&pages, 0, sizeof(pages));
 	rig.shared = 1 << 20;
-	rig.rh.room = 1 << 20; /* the slots need additional memory */
+	rig.rh.export_limit = 1 << 20; /* the slots need additional memory */
 	TEST_ASSERT_EQUAL_INT(0, rig_open(2));
 	rig_turn(8);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_closed);
@@ -518,10 +518,10 @@ static void test_further_regions_that_cannot_be_exported_are_refused(void)
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_engine_ops.region_export(rig.session, &a, 1));
 	TEST_ASSERT_EQUAL_INT(-EINVAL, gn_engine_ops.region_export(rig.session, &a, 3));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_engine_ops.region_unexport(rig.session, 2));
-	rig.rh.room = BLOCK;
+	rig.rh.export_limit = BLOCK;
 	TEST_ASSERT_EQUAL_INT(-E2BIG, gn_engine_ops.region_export(rig.session, &a, 2));
 	TEST_ASSERT_EQUAL_UINT64(BLOCK, gn_engine_ops.export_limit(rig.session));
-	rig.rh.room = 0;
+	rig.rh.export_limit = 0;
 	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_export(rig.session, &a, 2));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, gn_engine_ops.region_unexport(rig.session, 2));
 	rig_turn(1);

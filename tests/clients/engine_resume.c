@@ -555,7 +555,7 @@ static void test_further_regions_are_exported_again_before_the_session_starts(vo
 	rig_close();
 }
 
-static void test_wishes_during_a_resume_are_kept(void)
+static void test_requests_during_a_resume_are_kept(void)
 {
 	begin_with_regions();
 	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2)); /* not answered */
@@ -570,17 +570,17 @@ static void test_wishes_during_a_resume_are_kept(void)
 	TEST_ASSERT_EQUAL_UINT(4, rig.n_exported);
 	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
 	TEST_ASSERT_EQUAL_UINT(2, rig.rh.n_exported); /* handles 4 and 2 */
-	TEST_ASSERT_NULL(rig.rh.more[3]);
+	TEST_ASSERT_NULL(rig.rh.regions[3]);
 	rig_close();
 }
 
 /* Make turns until the client of the resumed session has requested the first export. */
 static void turn_until_ready(void)
 {
-	for (unsigned i = 0; i < 100 && !(rig.rh.attr.epoch == 2 && rig.rh.more[1]); i++)
+	for (unsigned i = 0; i < 100 && !(rig.rh.attr.epoch == 2 && rig.rh.regions[1]); i++)
 		rig_turn(1);
 	TEST_ASSERT_EQUAL_UINT32(2, rig.rh.attr.epoch);
-	TEST_ASSERT_NOT_NULL(rig.rh.more[1]);
+	TEST_ASSERT_NOT_NULL(rig.rh.regions[1]);
 }
 
 /* The client that resumes never exports a region that the owner does not want any more. */
@@ -613,7 +613,7 @@ static void test_region_can_be_unexported_after_it_is_exported_again(void)
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_unexported);
 	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
 	TEST_ASSERT_EQUAL_UINT(3, rig.rh.n_exported);
-	TEST_ASSERT_NULL(rig.rh.more[2]);
+	TEST_ASSERT_NULL(rig.rh.regions[2]);
 	TEST_ASSERT_EQUAL_UINT32(2, rig.rh.attr.epoch);
 	TEST_ASSERT_EQUAL_UINT(0, queue->paused);
 	rig_close();
@@ -623,7 +623,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(test_further_regions_are_exported_again_before_the_session_starts);
-	RUN_TEST(test_wishes_during_a_resume_are_kept);
+	RUN_TEST(test_requests_during_a_resume_are_kept);
 	RUN_TEST(test_region_can_be_unexported_before_it_is_exported_again);
 	RUN_TEST(test_region_can_be_unexported_after_it_is_exported_again);
 	RUN_TEST(test_ios_in_flight_are_submitted_again_in_order);

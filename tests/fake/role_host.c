@@ -103,7 +103,7 @@ static const struct gantry_region *find_region(const struct fake_role_host *rh, 
 {
 	if (handle == 1)
 		return rh->region;
-	return handle < FAKE_MORE ? rh->more[handle] : NULL;
+	return handle < FAKE_REGIONS ? rh->regions[handle] : NULL;
 }
 
 static void check(struct fake_role_host *rh, const struct gantry_io *io)
@@ -343,7 +343,7 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect,
 	rh->arg = arg;
 	memset(rh->presented, 0, sizeof(rh->presented));
 	rh->step = STEP_READY;
-	memset(rh->more, 0, sizeof(rh->more));
+	memset(rh->regions, 0, sizeof(rh->regions));
 	rh->n_exported = rh->exporting = rh->unexporting = 0;
 	*client_p = as_client(rh);
 	return 0;
@@ -355,12 +355,12 @@ static int client_export(struct gantry_client *client, const struct gantry_regio
 	struct fake_role_host *rh = of_client(client);
 	const int is_own = region == rh->region;
 
-	if (is_own != (handle == 1) || handle >= FAKE_MORE ||
+	if (is_own != (handle == 1) || handle >= FAKE_REGIONS ||
 	    rights != (GANTRY_REMOTE_READ | GANTRY_REMOTE_WRITE))
 		rh->n_bad++;
 	if (rh->export_rc)
 		return rh->export_rc;
-	if (rh->room && region->length > rh->room)
+	if (rh->export_limit && region->length > rh->export_limit)
 		return -E2BIG;
 	if (rh->exporting || rh->unexporting || (rh->step != STEP_IDLE && rh->step != STEP_RUNNING))
 		return -EBUSY;
@@ -370,7 +370,7 @@ static int client_export(struct gantry_client *client, const struct gantry_regio
 		rh->step = STEP_EXPORTED;
 	else
 		rh->exporting = handle;
-	rh->more[handle] = region;
+	rh->regions[handle] = region;
 	return 0;
 }
 
@@ -452,7 +452,7 @@ static uint64_t client_export_limit(const struct gantry_client *client)
 {
 	const struct fake_role_host *fake = (const struct fake_role_host *)client;
 
-	return fake->room ? fake->room : UINT64_MAX;
+	return fake->export_limit ? fake->export_limit : UINT64_MAX;
 }
 
 static uint64_t client_settled_ns(const struct gantry_client *client, uint32_t index)
@@ -496,10 +496,10 @@ static void answer(struct fake_role_host *rh)
 
 	rh->exporting = rh->unexporting = 0;
 	if (exported) {
-		rh->exported[rh->n_exported++ % FAKE_MORE] = exported;
-		rh->events->exported(rh->arg, as_client(rh), rh->more[exported]);
+		rh->exported[rh->n_exported++ % FAKE_REGIONS] = exported;
+		rh->events->exported(rh->arg, as_client(rh), rh->regions[exported]);
 	} else {
-		rh->more[unexported] = NULL;
+		rh->regions[unexported] = NULL;
 		rh->events->unexported(rh->arg, as_client(rh), unexported);
 	}
 }

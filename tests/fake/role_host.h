@@ -16,7 +16,7 @@
 #define FAKE_LANES 4
 #define FAKE_HELD 32768
 #define FAKE_FAULTS 8
-#define FAKE_MORE 16
+#define FAKE_REGIONS 16
 
 enum fake_fault_kind {
 	FAKE_LOST = 1,    /* the write is acknowledged, but not done */
@@ -75,8 +75,8 @@ struct fake_role_host {
 	uint8_t presented[GANTRY_SECRET_BYTES]; /* what client_use_secret got */
 	struct gantry_region *region;
 	/* further regions: those that are exported, and handles in the order of export */
-	const struct gantry_region *more[FAKE_MORE];
-	uint32_t exported[FAKE_MORE];
+	const struct gantry_region *regions[FAKE_REGIONS];
+	uint32_t exported[FAKE_REGIONS];
 	unsigned n_exported;             /* since client_open */
 	uint32_t exporting, unexporting; /* handle of the request in flight; 0: none */
 	int region_flags;                /* flags of the client_region call */
@@ -84,10 +84,10 @@ struct fake_role_host {
 	int lose_rc;   /* set by the test: end the session with this reason in the next turn */
 	int open_rc;   /* what client_open returns */
 	int export_rc; /* what client_export returns; 0: it exports */
-	uint64_t room; /* maximum length of a region in bytes; 0: no limit */
-	int quiet;     /* what client_regions_released returns */
-	uint64_t settled_ns; /* what client_settled_ns returns */
-	uint64_t resume_ns;  /* what connect_resume returns */
+	uint64_t export_limit; /* maximum length of a region in bytes; 0: no limit */
+	int quiet;             /* what client_regions_released returns */
+	uint64_t settled_ns;   /* what client_settled_ns returns */
+	uint64_t resume_ns;    /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
 	/* existing chains whose terminal is the hop that client_hop returned */
 	unsigned n_ends;
