@@ -33,7 +33,7 @@ static void take(void)
 		evil.taken += msgs[i].status == 0;
 }
 
-/* Twice, since a poll after one that has received something may receive nothing. */
+/* Twice: the first poll after a poll that received data can return 0. */
 static void turn(void)
 {
 	take();

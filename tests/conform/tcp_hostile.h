@@ -32,7 +32,7 @@ extern struct evil evil;
 
 /* -- the honest peer -- */
 
-/* Settings with which a peer that does not read fills its socket soon, and TCP does not end it. */
+/* A small socket buffer fills quickly; a long dead_time keeps TCP from ending the connection. */
 #define EVIL_UNREAD "socket_buffer=4KiB dead_time=60s"
 
 /* Connect the honest peer, and count descriptors. settings: words for the victim, or NULL. */

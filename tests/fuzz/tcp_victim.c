@@ -233,7 +233,7 @@ static void receive(unsigned how)
 		ops->consumer_disarm(consumer);
 	}
 	n = ops->poll_recv(consumer, msgs, 4);
-	if (n == 0) /* a poll after one that has received something may receive nothing */
+	if (n == 0) /* the first poll after a poll that received data can return 0 */
 		n = ops->poll_recv(consumer, msgs, 4);
 	require(n >= 0 && n <= 4);
 	taken += (uint32_t)n;

@@ -260,7 +260,7 @@ struct tcp_lane {
 	uint32_t n_rmas;       /* control thread */
 	uint32_t n_polls;      /* atomic */
 	uint32_t n_polls_seen; /* by the control thread */
-	bool emptied;          /* the last poll has received all that the sockets had */
+	bool drained;          /* the last poll received data and emptied all sockets */
 	LIST_HEAD(, tcp_link) links;
 	struct tcp_consumer *consumer;
 	uint64_t *sends, *payload; /* counters */
@@ -634,8 +634,8 @@ void tcp_lane_watch_bell(struct tcp_lane *lane);
 void tcp_lane_rewatch(struct tcp_link *link); /* when its socket takes more, or not */
 /* The caller holds the lock. Returns the number of frames that were handled. */
 int tcp_lane_poll(struct tcp_lane *lane);
-/* The same, but nothing once after a poll that has emptied the sockets; see tcp_lane.c. */
-int tcp_lane_glance(struct tcp_lane *lane);
+/* As tcp_lane_poll(), but the first call after a poll that emptied all sockets only returns 0. */
+int tcp_lane_poll_unless_drained(struct tcp_lane *lane);
 void tcp_lane_flush(struct tcp_lane *lane);
 /* Send what must not wait until the user sends something. last: before the lane sleeps. */
 void tcp_lane_idle(struct tcp_lane *lane, bool last);

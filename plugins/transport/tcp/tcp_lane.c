@@ -183,7 +183,7 @@ void tcp_lanes_poll_stalled(struct tcp_conn *conn)
 
 int tcp_lane_poll(struct tcp_lane *lane)
 {
-	bool emptied = false, has_more = false;
+	bool received_any = false, has_more = false;
 	struct tcp_link *link;
 	uint64_t rings;
 	int n = 0;
@@ -200,26 +200,27 @@ int tcp_lane_poll(struct tcp_lane *lane)
 			continue;
 		received = tcp_link_receive(link);
 		n += received;
-		emptied |= received > 0;
+		received_any |= received > 0;
 		has_more |= link->unread || link->stalled || link->stream;
 		if (link->relay)
 			tcp_relay_collect(link);
 		if (link->state == TCP_L_UP && (link->blocked || link->urgent))
 			tcp_link_send(link);
 	}
-	lane->emptied = emptied && !has_more;
+	lane->drained = received_any && !has_more;
 	return n;
 }
 
 /*
- * A system call that finds nothing would delay the answer to what has arrived. When the connection
- * has ended, each call polls, because the user stops at one without a result.
+ * Skip one poll after a poll that emptied the sockets: a recvmsg() without data would delay the
+ * replies. After the connection is lost, every call polls, because the user stops at the first call
+ * that returns nothing.
  */
-int tcp_lane_glance(struct tcp_lane *lane)
+int tcp_lane_poll_unless_drained(struct tcp_lane *lane)
 {
-	if (!lane->emptied || tcp_lost(lane->conn))
+	if (!lane->drained || tcp_lost(lane->conn))
 		return tcp_lane_poll(lane);
-	lane->emptied = false;
+	lane->drained = false;
 	return 0;
 }
 

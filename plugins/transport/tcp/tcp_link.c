@@ -548,7 +548,7 @@ bool tcp_link_uses(const struct tcp_link *link, const struct tcp_export *e)
 {
 	if (link->body.rest && link->body.kind == TCP_WRITE && link->body.target == e)
 		return true;
-	/* no piece of it need be in flight, so tcp_relay_forget() does not end it */
+	/* tcp_relay_forget() does not end an access without a piece in flight */
 	if (link->relay && link->relay->now.left && link->relay->now.e == e)
 		return true;
 	for (uint32_t i = link->answer_tail; i != link->answer_head; i++)

@@ -386,7 +386,7 @@ int tcp_poll_recv(void *arg, struct gantry_msg *msgs, uint32_t max)
 
 	pthread_mutex_lock(&c->lane->lock);
 	n = take_all(c, msgs, max);
-	if (n == 0 && tcp_lane_glance(c->lane))
+	if (n == 0 && tcp_lane_poll_unless_drained(c->lane))
 		n = take_all(c, msgs, max);
 	if (n == 0)
 		tcp_lane_idle(c->lane, false);

@@ -154,7 +154,7 @@ int tcp_rma_poll(void *arg, struct gantry_rma_done *done, uint32_t max)
 
 	pthread_mutex_lock(&lane->lock);
 	if (tc_done_empty(&rma->done)) {
-		tcp_lane_glance(lane);
+		tcp_lane_poll_unless_drained(lane);
 		if (rma->n_out && tc_done_empty(&rma->done))
 			end_accesses(lane);
 	}
