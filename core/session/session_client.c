@@ -318,7 +318,7 @@ static void end_unconnected(struct gantry_client *c, int reason)
 	device->ops->info(device->dev, &info);
 	c->is_logged = reason == -EPROTO; /* by the transport */
 	if (!why && c->is_logged)
-		why = "the peer violates the protocol, or fails the handshake; the log has the reason";
+		why = "protocol error or failed handshake: see the log of this process";
 	if (!why)
 		why = reason == -EACCES
 			      ? "the role rejects this user (listen.uids) or is stopping; its log has the reason"

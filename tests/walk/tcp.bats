@@ -79,7 +79,7 @@ lanes() { # ARGUMENT... - of the initiator
 	begin load
 	finish load
 	[ "$status" -eq 1 ]
-	says load 'refused at export: region 1 .* cannot be re-exported: the next device cannot reach it: use one transport'
+	says load 'refused at export: region 1 .* cannot be re-exported: memory not reachable by the next device: use one transport'
 	stop bridge store
 }
 

@@ -250,7 +250,7 @@ static const char *export_error(int rc)
 	if (rc == -E2BIG)
 		return "the limit of the next device is smaller; see the log of the gateway";
 	if (rc == -EXDEV)
-		return "the next device cannot reach it: use one transport on both sides; see gantry-gateway(7)";
+		return "memory not reachable by the next device: use one transport on both sides (gantry-gateway(7))";
 	return strerror(-rc);
 }
 

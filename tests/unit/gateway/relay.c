@@ -135,8 +135,9 @@ static void region_that_is_too_large_is_rejected(void)
 
 static void region_out_of_reach_is_rejected_with_a_remedy(void)
 {
-	expect_no_re_export(-EXDEV, "cannot be re-exported: the next device cannot reach it: use "
-				    "one transport on both sides; see gantry-gateway(7)");
+	expect_no_re_export(-EXDEV,
+			    "cannot be re-exported: memory not reachable by the next device: use "
+			    "one transport on both sides (gantry-gateway(7))");
 }
 
 static void region_that_cannot_be_re_exported_is_rejected(void)
