@@ -146,7 +146,7 @@ void gn_config_diff(struct gn_config *a, struct gn_config *b,
  * name     of the member
  * from     the setting; NULL: only remove the member
  * returns  0
- *          -ENOMEM: the member may be missing, or have a part of the setting
+ *          -ENOMEM: the member is missing or incomplete
  */
 int gn_conf_copy(struct gn_conf_node *group, const char *name, struct gn_conf_node *from);
 

@@ -416,7 +416,7 @@ static struct gn_topo_role *find_listener(const struct gn_topology *t, const cha
 	return NULL;
 }
 
-/* Let the configuration that `ctl config` shows have the rows of a listener in force. */
+/* Copy the rows in force of a listener to the configuration that `ctl config` shows. */
 static int show_access(struct gn_config *config, const char *role, struct gn_conf_node *allow)
 {
 	struct gn_conf_node *roles = gn_conf_child(gn_config_root(config), "roles");

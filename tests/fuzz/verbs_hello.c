@@ -26,7 +26,7 @@ struct sent {
 	size_t len;
 	uint32_t qpn;
 	struct vb_hello hello; /* what was sealed */
-	bool is_ours;          /* of the connection of end b */
+	bool is_of_conn_b;     /* of the connection of end b */
 	bool is_taken;         /* end b has accepted it */
 };
 
@@ -78,7 +78,7 @@ static void pass(const struct vb_conn *from, const struct vb_conn *to)
 static void open_conns(struct vb_conn *a, struct vb_conn *b, struct vb_import_peer *peer,
 		       uint8_t number)
 {
-	static const struct gantry_peer nobody;
+	static const struct gantry_peer no_peer;
 	struct vb_conn *const both[] = {a, b};
 
 	for (int listens = 0; listens < 2; listens++) {
@@ -89,7 +89,7 @@ static void open_conns(struct vb_conn *a, struct vb_conn *b, struct vb_import_pe
 		conn->secret = 1;
 		conn->direct_secret = 1;
 		memset(conn->direct_key, number, sizeof(conn->direct_key));
-		require(gn_auth_records.open(&hosts[listens].pub, conn, listens, &nobody,
+		require(gn_auth_records.open(&hosts[listens].pub, conn, listens, &no_peer,
 					     &conn->records) == 0);
 	}
 	peer->session = number;
@@ -145,7 +145,7 @@ static struct sent *seal(struct vb_pipe *pipe)
 {
 	struct sent *s = &sent[n_sent++];
 
-	*s = (struct sent){.is_ours = pipe->conn == &conn_a || pipe->conn == &conn_b};
+	*s = (struct sent){.is_of_conn_b = pipe->conn == &conn_a || pipe->conn == &conn_b};
 	qp.qp_num = s->qpn = byte();
 	credit_mr.rkey = byte();
 	vb_pipe_hello(pipe, &s->hello);
@@ -208,7 +208,7 @@ static bool same(const struct sent *s, const struct sent *t)
 static struct sent *find_request(const struct sent *s)
 {
 	for (unsigned i = 0; i < n_sent; i += 2)
-		if (sent[i].is_ours && same(&sent[i], s))
+		if (sent[i].is_of_conn_b && same(&sent[i], s))
 			return &sent[i];
 	return NULL;
 }

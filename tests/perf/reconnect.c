@@ -25,7 +25,7 @@ struct session {
 
 static struct session sessions[MOST];
 
-/* The sessions have little memory: on 256 hosts, each host prepares its own. */
+/* Sessions use little memory, because one process prepares the memory of all 256. */
 static void *open_one(void *arg)
 {
 	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;

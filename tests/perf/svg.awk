@@ -122,6 +122,7 @@ END {
 	printf "<text x=\"10\" y=\"24\" class=\"title\">%s%s</text>\n", text(version), quick == "true" ? " (quick)" : ""
 	print "<text x=\"10\" y=\"44\">hatched: limit of the machine; solid: gantry, its extremes below, its goal across;" \
 		" outlined: others.</text>"
-	print "<text x=\"10\" y=\"60\">Medians; scales differ. Less is better with s, ns, us, x, %, KiB; more with others.</text>"
+	print "<text x=\"10\" y=\"60\">Medians; scales differ. Less is better with s, ns, us, x, %, KiB; more with other units." \
+		"</text>"
 	printf "%s</svg>\n", out
 }

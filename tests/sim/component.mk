@@ -41,8 +41,8 @@ $(OUT)/parts/product/%.o: $(FROM)/%.c $(renames)
 	$(CC) $(product_flags) -MMD -MP -c -o $@ $<
 	$(first_renames)
 	objcopy --redefine-syms=$(renames) $(reset_sections) $@
-# objects of the core that the simulation of whole topologies has, too, except those of a tree with a seeded bug, and those that
-# report their states
+# Objects of the core that the simulation of whole topologies has compiled are copied. A tree with a seeded bug compiles its own.
+# Objects that report their states are compiled with other flags.
 part_shared := $(filter-out $(foreach m,$(machines),$($(m)_machine)),$(if $(filter $(top),$(FROM)),$(part_core)))
 $(part_shared:%.c=$(OUT)/parts/product/%.o): $(OUT)/parts/product/%.o: $(OUT)/product/%.o $(renames)
 	@mkdir -p $(@D)

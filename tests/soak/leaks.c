@@ -11,8 +11,8 @@
 #include "soak/driver.h"
 
 /*
- * Growth of anonymous memory that does not count as a leak, KiB. Resident pages of files are not
- * counted: they show how much of a region the clients have used. The allocator keeps some freed
+ * Growth of anonymous memory that does not count as a leak, KiB. File-backed pages are not
+ * counted, because clients fault in regions over time. The allocator keeps some freed
  * memory: 0.5 MiB were measured. The address sanitizer keeps more, for quarantine_size_mb=8 and its
  * own tables: 8.5 MiB were measured.
  */

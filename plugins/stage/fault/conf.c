@@ -48,7 +48,7 @@ const struct gantry_option fault_options[] = {
 	{"error", GANTRY_OPT_CHOICE, offsetof(struct fault_conf, error), "io", 0, 0, errors, NULL,
 	 "Status of an IO that this stage fails."},
 	{"delay", GANTRY_OPT_TIME, offsetof(struct fault_conf, delay_ns), "1ms", 0, 3600000000000,
-	 NULL, NULL, "Shortest time for which a delayed IO is held."},
+	 NULL, NULL, "Minimum time for which a delayed IO is held."},
 	RATE("delay_rate", FAULT_DELAY, "Share of IOs that are delayed."),
 	NTH("delay_nth", FAULT_DELAY, "Delay every n-th IO of a lane; 0: none."),
 	RATE("short_rate", FAULT_SHORT,
