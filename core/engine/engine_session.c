@@ -162,6 +162,8 @@ static void make_pages(void *arg)
 	session->pages_at += n;
 	if (n && session->events->pages)
 		session->events->pages(session->arg, at, n);
+	if (!is_opening(session)) /* the owner has closed it in the event */
+		return;
 	if (n == left)
 		export_region(session);
 	else if (session->rh->after(session->rh, 0, make_pages, session))

@@ -599,6 +599,13 @@ static void test_session_can_be_closed_in_an_event_of_a_region(void)
 	closed_by_the_owner();
 }
 
+static void test_session_can_be_closed_in_the_event_of_pages(void)
+{
+	rig.close_with_pages = 1;
+	TEST_ASSERT_EQUAL_INT(0, rig_open(1));
+	closed_by_the_owner();
+}
+
 static void test_session_can_be_closed_when_it_starts(void)
 {
 	const struct gantry_region a = guest_region(0);
@@ -641,6 +648,7 @@ int main(void)
 	RUN_TEST(test_session_fails_if_the_client_cannot_be_opened);
 	RUN_TEST(test_session_ends_when_the_transport_cannot_access_memory);
 	RUN_TEST(test_session_can_be_closed_in_an_event_of_a_region);
+	RUN_TEST(test_session_can_be_closed_in_the_event_of_pages);
 	RUN_TEST(test_session_can_be_closed_when_it_starts);
 	return UNITY_END();
 }

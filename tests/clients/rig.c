@@ -31,6 +31,8 @@ static void on_pages(void *arg, void *at, uint64_t bytes)
 	TEST_ASSERT_EQUAL_PTR((uint8_t *)rig.rh.region->addr + rig.pages_bytes, at);
 	TEST_ASSERT_EQUAL_UINT(0, rig.n_started);
 	rig.pages_bytes += bytes;
+	if (rig.close_with_pages)
+		gn_engine_ops.close(rig.session);
 }
 
 static void on_started(void *arg)

@@ -40,7 +40,7 @@ struct rig {
 	unsigned n_exported, n_unexported; /* events of further regions */
 	uint32_t last_handle;              /* of the last such event */
 	int ready_rc;                      /* if not 0, the callback `ready` returns it */
-	int close_when_ready;
+	int close_when_ready, close_with_pages;
 	int close_in_event; /* close in the next `started`, `exported` or `unexported` */
 };
 
