@@ -528,7 +528,7 @@ static void test_further_regions_that_cannot_be_exported_are_refused(void)
 	rig_close();
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gn_engine_ops.region_export(rig.session, &a, 2));
 	TEST_ASSERT_EQUAL_INT(-ENOTCONN, gn_engine_ops.region_unexport(rig.session, 2));
-	rig.rh.room = BLOCK;
+	rig.rh.export_limit = BLOCK;
 	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, gn_engine_ops.export_limit(rig.session));
 	rig_end(0);
 }
