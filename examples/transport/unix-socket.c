@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unix-socket.c - a transport: processes of one machine exchange messages over UNIX sockets, and map
- * the memory of each other
+ * unix-socket.c - a transport of one machine: messages over UNIX sockets, regions that are mapped
  *
- * The example is short rather than fast or complete. Messages, credits and polls are system calls,
- * which the contract of a transport excludes while the peer polls. There is no remote access, and no
- * message has data of a region: roles of gantry need neither. The exporter of a region trusts the
- * importer to unmap the region before it reports the release. The importer does not detect pages
- * that the exporter frees later. A client accepts only listeners of its own user or root, because
- * any user can listen at a name of the abstract namespace.
+ * The example is short. Messages, credits and polls are system calls, which the contract of a
+ * transport excludes while the peer polls. There is no remote access, and no message has data of a
+ * region: roles of gantry need neither. The exporter trusts the importer to unmap a region before it
+ * reports the release. The importer does not detect pages that the exporter frees later. A client
+ * accepts only listeners of its own user or root, because any user can listen at an abstract name.
  *
  *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
  *         -o unix-socket.so unix-socket.c
@@ -456,9 +454,7 @@ static int serve_conn(struct conn *conn)
 	if (!rc || !conn->events)
 		return 1;
 	if (rc == -EPROTO)
-		gantry_log_warn(dev->host,
-				"connection of process %d: protocol error: invalid frame (uid=%u)",
-				(int)conn->peer.pid, conn->peer.uid);
+		gantry_log_warn(dev->host, "process %d sends an invalid frame", conn->peer.pid);
 	close_socket(conn);
 	/* -ENOTCONN: the peer has ended the connection, so it no longer uses the memory */
 	for (struct share *e = conn->exports; e < conn->exports + REGIONS && conn->events; e++)
@@ -612,10 +608,8 @@ static int us_consumer_create(void *arg, const struct gantry_queue_attr *attr, u
 	struct consumer *c;
 	int fds[2], rc;
 
-	if (attr->depth == 0 || attr->depth > DEPTH)
-		return -EINVAL;
-	if (!used)
-		return -ENOSPC;
+	if (!used || attr->depth == 0 || attr->depth > DEPTH)
+		return used ? -EINVAL : -ENOSPC;
 	c = calloc(1, sizeof(*c));
 	if (!c || socketpair(AF_UNIX, TYPE, 0, fds)) {
 		rc = -errno;

@@ -31,7 +31,7 @@ static void attack(const void *frame, size_t bytes)
 	close(fd);
 	RIG_RC(-EPROTO, rig.b.reason, "reason of `closed`");
 	RIG_NUM(1, rig.b.host.n_logged[GANTRY_LOG_WARN], "number of warnings");
-	RIG_HOLDS(fake_logged(&rig.b.host, "protocol error: invalid frame"), "text in the log");
+	RIG_HOLDS(fake_logged(&rig.b.host, "sends an invalid frame"), "text in the log");
 }
 
 static void short_frame_is_logged(void)
