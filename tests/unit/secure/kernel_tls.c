@@ -128,7 +128,8 @@ static ssize_t send_by_model(int fd, const struct msghdr *msg)
 		memcpy(&type, CMSG_DATA(header), 1);
 	}
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
-		memcpy(bytes + n, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		if (msg->msg_iov[i].iov_len)
+			memcpy(bytes + n, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		n += msg->msg_iov[i].iov_len;
 	}
 	n = n < most ? n : most;
