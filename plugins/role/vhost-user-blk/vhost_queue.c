@@ -196,30 +196,35 @@ static bool has_earlier_region(const struct vhost_role *role, uint32_t index, co
 }
 
 /*
- * Compare the new regions and their files, whose pages are to be allocated, with what the peer
- * accepts when the old regions are released. Returns 0 or -errno; logs the cause.
+ * Compare each new region with what the peer accepts when the old regions are released, and their
+ * files, whose pages are to be allocated, with that for all regions. Returns 0 or -errno; logs the
+ * cause.
  */
 static int check_limit(const struct vhost_role *role)
 {
-	uint64_t limit = role->rh->engine->export_limit(role->engine), regions = 0, files = 0;
+	uint64_t limit = role->rh->engine->export_limit(role->engine), largest = 0, files = 0,
+		 all = 0;
 	struct stat st;
 
 	for (uint32_t i = 0; i < role->memory.n; i++)
 		limit = sum(limit, role->memory.region[i].bytes);
 	for (uint32_t i = 0; i < role->next_memory.n; i++) {
+		uint64_t bytes = role->next_memory.region[i].bytes;
+
 		if (fstat(role->next_region[i]->fd, &st))
 			return -errno;
-		regions = sum(regions, role->next_memory.region[i].bytes);
+		largest = bytes > largest ? bytes : largest;
+		all = sum(all, limit);
 		if (!has_earlier_region(role, i, &st))
 			files = sum(files, (uint64_t)st.st_size);
 	}
-	if (regions <= limit && files <= limit)
+	if (largest <= limit && files <= all)
 		return 0;
 	gantry_log_error(role->host,
 			 "guest memory rejected: larger than a server accepts (regions=%u, "
-			 "bytes=%llu, files=%llu, limit=%llu): raise max_bytes of the devices, or "
-			 "give the virtual machine less memory",
-			 role->next_memory.n, (unsigned long long)regions,
+			 "largest=%llu, files=%llu, limit of a region=%llu): raise max_region_bytes "
+			 "or max_bytes of the devices, or give the virtual machine less memory",
+			 role->next_memory.n, (unsigned long long)largest,
 			 (unsigned long long)files, (unsigned long long)limit);
 	return -E2BIG;
 }
