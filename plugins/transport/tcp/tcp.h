@@ -94,8 +94,7 @@ struct tcp_device {
 	uint64_t accept_paused_ns;
 	int n_events; /* delivered by this progress */
 	pid_t pid;    /* process that opened the device: a forked child must not use it */
-	/* counters of the control thread */
-	uint64_t *connections, *protocol_errors, *kernel_tls_sockets;
+	uint64_t *connections, *protocol_errors, *kernel_tls_sockets; /* of the control thread */
 	bool warned_kernel_tls;         /* a warning has been logged that the kernel has none */
 	struct tc_cells sends, payload; /* counters of the lanes */
 };
