@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--doca|--clients|--tcp] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the machine and
-# with other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with the
-# transport below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tcp: compare
-# the path over TCP with bare sockets and with NBD over TCP. --tunables [TEXT]: measure the tables of gantry-performance(7) again,
-# all or those that contain the text.
+# bench.sh BUILD [--doca|--clients|--tcp|--vhost] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the
+# machine and with other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with
+# the transport below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tcp:
+# compare the path over TCP with bare sockets and with NBD over TCP. --vhost: compare the disk of a virtual machine with the export
+# of qemu-storage-daemon. --tunables [TEXT]: measure the tables of gantry-performance(7) again, all or those that contain the text.
 #
 # storage.sh has the measures and their goals, peers.sh and clients.sh the other programs, limits/ the limits of the machine.
 #
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 
 usage()
 {
-	echo "usage: ./dev bench [--doca|--clients|--tcp] [--quick] [--json FILE] [--svg FILE]"
+	echo "usage: ./dev bench [--doca|--clients|--tcp|--vhost] [--quick] [--json FILE] [--svg FILE]"
 	echo "       ./dev bench [--quick] --tunables [TEXT]"
 	exit "$1"
 }
@@ -30,6 +30,7 @@ while [ $# -gt 0 ]; do
 	--doca) what=doca ;;
 	--clients) what=clients ;;
 	--tcp) what=tcp ;;
+	--vhost) what=vhost ;;
 	--tunables) what=tunables io_time=150ms ;;
 	--quick) pairs=3 ms=50 io_time=100ms budget=75000 idle_s=1 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
@@ -47,7 +48,7 @@ group=$(awk '{ print $3 }' /proc/self/autogroup 2>/dev/null)
 cleanup()
 {
 	[ -z "$group" ] || echo "$group" 2>/dev/null >/proc/self/autogroup
-	rm -rf "$tmp"
+	rm -rf "$tmp" "/dev/shm/gantry-bench.$$"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -78,6 +79,7 @@ fi
 . "$here/clients.sh"
 . "$here/peers.sh"
 . "$here/tcp.sh"
+. "$here/vhost.sh"
 find_peers
 [ $what = storage ] || : >"$tmp/absent" # the other kinds have their own lists
 "${what}_list" >"$tmp/list"
@@ -128,7 +130,7 @@ echo "score: ours to the limit, median of the rounds, or in the unit of the goal
 echo "four); then ours to the best peer. rounds: used / all. Less is better with s, ns, us, x, KiB and %, otherwise more."
 echo "t: the CPUs were threads of one core. Dropped rounds: busy, others used a CPU; regime, from cores to threads or back."
 case $what in
-clients) echo "limit: the alternative that ours is compared to." ;;
+clients | vhost) echo "limit: the alternative that ours is compared to." ;;
 tcp) echo "limit: bare sockets, tests/perf/limits/tcpfloor or tlsfloor; or as the text says." ;;
 *) echo "limit: cache line, ring, memcpy or bare storage path of tests/perf/limits, or as the text says." ;;
 esac

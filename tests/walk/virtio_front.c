@@ -17,7 +17,8 @@
 
 #include <gantry/random.h>
 
-#define PROTOCOL (1ull << 0 | 1ull << 3 | 1ull << 9 | 1ull << 12)
+#define NEEDED (1ull << 3 | 1ull << 9)             /* REPLY_ACK, CONFIG */
+#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 12) /* MQ, INFLIGHT_SHMFD */
 
 const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
@@ -41,7 +42,7 @@ void fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fputs("virtio_user: ", stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	vfprintf(stderr, fmt, ap);
 	fputc('\n', stderr);
 	exit(1);
@@ -92,19 +93,20 @@ void send_message(uint32_t type, uint32_t flags, const void *payload, uint32_t b
 
 uint32_t reply(void *payload, uint32_t most)
 {
-	uint32_t m[3 + 128];
+	uint32_t m[3];
 	struct pollfd p = {.fd = conn, .events = POLLIN};
 	ssize_t n;
 
 	if (poll(&p, 1, TIMEOUT_MS) != 1)
 		fail("no reply");
-	n = recv(conn, m, sizeof(m), 0);
+	n = recv(conn, m, sizeof(m), MSG_WAITALL);
 	if (n <= 0)
 		return 0;
-	if (n < 12 || n != 12 + (ssize_t)m[2] || (m[1] & 7) != 5 || m[2] > most)
-		fail("bad reply: %zd bytes, type %u, flags %x", n, m[0], m[1]);
-	if (m[2])
-		memcpy(payload, m + 3, m[2]);
+	if (n != sizeof(m) || (m[1] & 7) != 5 || m[2] > most)
+		fail("bad reply: %zd bytes, type %u, flags %x, payload of %u bytes", n, m[0], m[1],
+		     m[2]);
+	if (m[2] && recv(conn, payload, m[2], MSG_WAITALL) != (ssize_t)m[2])
+		fail("reply ends early");
 	return m[2];
 }
 
@@ -152,14 +154,15 @@ void negotiate(void)
 {
 	const uint64_t wanted = 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
 				1ull << VIRTIO_BLK_F_FLUSH | 1ull << VIRTIO_BLK_F_SEG_MAX |
-				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30,
-		       protocol = PROTOCOL;
+				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30;
+	uint64_t protocol;
 
 	features = ask(GET_FEATURES, NULL, 0) & wanted;
 	if (!(features >> VIRTIO_F_VERSION_1 & 1) || !(features >> 30 & 1))
 		fail("features 0x%llx", (unsigned long long)features);
-	if ((ask(GET_PROTOCOL_FEATURES, NULL, 0) & PROTOCOL) != PROTOCOL)
-		fail("protocol features");
+	protocol = ask(GET_PROTOCOL_FEATURES, NULL, 0) & PROTOCOL;
+	if ((protocol & NEEDED) != NEEDED)
+		fail("protocol features 0x%llx", (unsigned long long)protocol);
 	send_message(SET_PROTOCOL_FEATURES, 0, &protocol, 8, NULL, 0);
 	must(SET_OWNER, NULL, 0, NULL, 0);
 	must(SET_FEATURES, &features, 8, NULL, 0);
@@ -167,13 +170,15 @@ void negotiate(void)
 
 static void read_config(void)
 {
+	/* up to the last field that all devices have */
+	const uint32_t bytes = offsetof(struct virtio_blk_config, unused1);
 	struct {
 		uint32_t offset, size, flags;
 		struct virtio_blk_config config;
-	} m = {.size = sizeof(m.config)};
+	} m = {.size = bytes};
 
-	send_message(GET_CONFIG, 0, &m, 12 + sizeof(m.config), NULL, 0);
-	if (reply(&m, sizeof(m)) != 12 + sizeof(m.config))
+	send_message(GET_CONFIG, 0, &m, 12 + bytes, NULL, 0);
+	if (reply(&m, sizeof(m)) != 12 + bytes)
 		fail("no configuration");
 	blk_size = m.config.blk_size;
 	if (m.config.capacity * SECTOR < MODEL || m.config.seg_max < 2 || blk_size < SECTOR)
