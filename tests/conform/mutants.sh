@@ -17,7 +17,7 @@ build()
 	plugin=$1
 	shift
 	for file; do
-		"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -fvisibility=hidden -w -I"$top/include" \
+		"$cc" -std=gnu11 -D_GNU_SOURCE -O0 -fPIC -fvisibility=hidden -w -I"$top/include" \
 			-I"$top/plugins/transport/$plugin" -c -o "$dir/$plugin-${file##*/}.o" "$file" || return 1
 	done
 	so=$plugin libraries=
