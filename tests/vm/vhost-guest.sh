@@ -26,6 +26,13 @@ mount /dev/vda "$place"
 for i in $(seq 12); do
 	cmp "$place/$i" "$TMPDIR/content"
 done
+# the volume grows, and the file system with it
+echo growing
+size=$(cat /sys/block/vda/size)
+for _ in $(seq 1200); do [ "$(cat /sys/block/vda/size)" -eq "$size" ] || break; read -rt 0.05 <><(:) || :; done
+[ "$(cat /sys/block/vda/size)" -eq $((size + 64 * 2048)) ]
+resize2fs /dev/vda
+dd if="$TMPDIR/content" of="$place/grown" bs=1M conv=fsync status=none
 umount "$place"
 e2fsck -fn /dev/vda
 [ "$(dd if=/dev/vda bs=512 skip=1 count=1 status=none | wc -c)" -eq 512 ]

@@ -49,6 +49,7 @@ restart() # NAME [SIGNAL]
 }
 
 chmod 700 "$dir"
+truncate -s 256M "$dir/volume"
 cat >"$dir/vm.conf" <<END
 runtime = { log = "info"; stat_dir = "$dir/stat"; };
 devices = {
@@ -57,8 +58,7 @@ devices = {
 };
 roles = {
 	store = { role = "target"; listen = { device = "back"; name = "store"; };
-	          backend = { type = "file"; path = "$dir/volume"; create = true; size = "256MiB";
-	                      direct = false; lock_wait = "30s"; }; };
+	          backend = { type = "file"; path = "$dir/volume"; direct = false; lock_wait = "30s"; }; };
 	bridge = { role = "gateway"; listen = { device = "front"; name = "volume"; };
 	           connect = { device = "back"; name = "store"; }; };
 	disk = { role = "vhost-user-blk"; connect = { device = "front"; name = "volume"; resume = "1m"; };
@@ -89,6 +89,10 @@ verdict $? "the role is killed and started again, and the machine connects to it
 restart disk TERM
 seen "$dir/disk.log" ' front end connected'
 verdict $? "the role is stopped and started again, and the machine connects to it"
+seen "$dir/vm/output" '^growing' 240
+truncate -s 320M "$dir/volume"
+seen "$dir/disk.log" 'size of the volume changed'
+verdict $? "the volume grows"
 wait "${pids[vm]}"
 verdict $? "the guest finds its data, and the file system is clean"
 unset 'pids[vm]'

@@ -66,6 +66,35 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
+@test "the volume grows while a guest uses it" {
+	need file
+	truncate -s 4M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	serve_disk
+	guest resize "$dir/begun" &
+	local pid=$!
+	until_true test -e "$dir/begun"
+	truncate -s 8M "$dir/volume"
+	wait $pid
+	grep -qx 'capacity 16384' "$dir/guest.out"
+	ended
+}
+
+@test "a front end without a channel: its guest does not learn the new size" {
+	need file
+	truncate -s 4M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	serve_disk
+	guest run "$dir/enough" &
+	local pid=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 100'
+	truncate -s 8M "$dir/volume"
+	logged disk 'new size of the volume cannot be reported to the front end: it has no channel .*bytes=8388608'
+	touch "$dir/enough"
+	wait $pid
+	ended
+}
+
 @test "to two targets as one volume, which takes no lists: pieces that are no whole blocks are copied" {
 	bridge_connect="( { device = \"back\"; name = \"store\"; }, { device = \"back\"; name = \"store2\"; } )"
 	store_backend='type = "memory"; size = "512KiB"; block = "4KiB";'

@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -243,4 +245,41 @@ void descriptors(void)
 	start_queue(avail_idx);
 	use(2);
 	verify_all();
+}
+
+/* Wait for the request that reports a change of the configuration space. */
+static void wait_config_change(int channel)
+{
+	struct pollfd p = {.fd = channel, .events = POLLIN};
+	uint32_t m[3];
+
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("no request of the device");
+	if (recv(channel, m, sizeof(m), MSG_WAITALL) != sizeof(m) || m[0] != 2 || m[1] != 1 ||
+	    m[2] != 0)
+		fail("wrong request of the device: type %u, flags %x, %u bytes", m[0], m[1], m[2]);
+	read_config();
+	printf("capacity %llu\n", (unsigned long long)capacity);
+}
+
+void resize(const char *begun)
+{
+	const struct piece piece = {DATA, blk_size};
+	const int channel = open_channel();
+	const uint64_t before = capacity, end = before + blk_size / SECTOR;
+
+	if (request(VIRTIO_BLK_T_OUT, before, &piece, 1) == VIRTIO_BLK_S_OK)
+		fail("a write beyond the end succeeds");
+	close(creat(begun, 0600));
+	wait_config_change(channel);
+	if (capacity < end)
+		fail("the volume has not grown");
+	memset(at(DATA), 0x5a, blk_size);
+	if (request(VIRTIO_BLK_T_OUT, before, &piece, 1) != VIRTIO_BLK_S_OK)
+		fail("a write to the new part fails");
+	memset(at(DATA), 0, blk_size);
+	if (request(VIRTIO_BLK_T_IN, before, &piece, 1) != VIRTIO_BLK_S_OK || *at(DATA) != 0x5a)
+		fail("a read of the new part fails");
+	close(open_channel()); /* a second channel replaces the first */
+	close(channel);
 }

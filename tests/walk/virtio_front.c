@@ -17,14 +17,16 @@
 
 #include <gantry/random.h>
 
-#define NEEDED (1ull << 3 | 1ull << 9)             /* REPLY_ACK, CONFIG */
-#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 12) /* MQ, INFLIGHT_SHMFD */
+#define NEEDED (1ull << 3 | 1ull << 9) /* REPLY_ACK, CONFIG */
+/* MQ, BACKEND_REQ, INFLIGHT_SHMFD */
+#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 5 | 1ull << 12)
 
 const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
 char *low, *high;
 uint16_t avail_idx, used_idx;
 uint32_t blk_size;
+uint64_t capacity;
 unsigned long n_requests, n_reconnects;
 
 struct gantry_random random_state;
@@ -168,7 +170,7 @@ void negotiate(void)
 	must(SET_FEATURES, &features, 8, NULL, 0);
 }
 
-static void read_config(void)
+void read_config(void)
 {
 	/* up to the last field that all devices have */
 	const uint32_t bytes = offsetof(struct virtio_blk_config, unused1);
@@ -181,9 +183,21 @@ static void read_config(void)
 	if (reply(&m, sizeof(m)) != 12 + bytes)
 		fail("no configuration");
 	blk_size = m.config.blk_size;
+	capacity = m.config.capacity;
 	if (m.config.capacity * SECTOR < MODEL || m.config.seg_max < 2 || blk_size < SECTOR)
 		fail("configuration: %llu sectors, seg_max %u, block %u",
 		     (unsigned long long)m.config.capacity, m.config.seg_max, blk_size);
+}
+
+int open_channel(void)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
+		fail("socketpair: %s", strerror(errno));
+	must(SET_BACKEND_REQ_FD, NULL, 0, &fds[1], 1);
+	close(fds[1]);
+	return fds[0];
 }
 
 void make_memory(int seals)

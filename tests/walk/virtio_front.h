@@ -47,6 +47,7 @@ enum front_message {
 	GET_PROTOCOL_FEATURES = 15,
 	SET_PROTOCOL_FEATURES = 16,
 	SET_VRING_ENABLE = 18,
+	SET_BACKEND_REQ_FD = 21,
 	GET_CONFIG = 24,
 	GET_INFLIGHT_FD = 31,
 	SET_INFLIGHT_FD = 32
@@ -63,6 +64,7 @@ extern int inflight_fd;  /* -1: no memory for requests in flight */
 extern char *low, *high; /* the regions here */
 extern uint16_t avail_idx, used_idx;
 extern uint32_t blk_size;
+extern uint64_t capacity; /* of the volume, in sectors */
 extern unsigned long n_requests, n_reconnects;
 
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
@@ -90,6 +92,10 @@ void negotiate(void);
 void make_memory(int seals);
 /* more: bytes of the file beyond the regions */
 void make_large_memory(int seals, uint64_t more);
+/* Set blk_size and capacity. */
+void read_config(void);
+/* Let the device send requests. Returns the descriptor on which they arrive. */
+int open_channel(void);
 /* Send SET_MEM_TABLE. */
 void send_memory(uint32_t flags);
 /* Returns the result of SET_MEM_TABLE. */
@@ -145,6 +151,8 @@ void many(const char *until);
 void drain(const char *begun);
 void descriptors(void);
 void large(void);
+/* The file `begun` says when the size of the volume can change. */
+void resize(const char *begun);
 void huge(void);
 void late_call(void);
 void blocking(void);

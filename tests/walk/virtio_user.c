@@ -301,6 +301,8 @@ int main(int argc, char **argv)
 		half_broken();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
+	else if (strcmp(command, "resize") == 0 && argc == 4)
+		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)
 		replace();
 	else

@@ -183,6 +183,8 @@ void vhost_socket_close(struct vhost_role *role);
 void vhost_socket_hang_up(struct vhost_role *role);
 /* While an action is pending, the socket is not watched: notice the end of the connection. */
 void vhost_socket_check(struct vhost_role *role);
+/* Report to the front end that the configuration space has changed. Logs a warning if it cannot. */
+void vhost_socket_config_changed(struct vhost_role *role);
 /* An action that returned -EINPROGRESS has ended. */
 void vhost_socket_continue(struct vhost_role *role, int rc);
 /* Queues and memory are released: wait for the next front end. */

@@ -320,6 +320,18 @@ static int set_inflight(struct vhost_device *device, struct vhost_message *m,
 	return device->ops->inflight_set(device, m);
 }
 
+static int set_backend_fd(struct vhost_device *device, struct vhost_message *m,
+			  struct vhost_reply *reply)
+{
+	(void)reply;
+	if (!has(device->protocol, VHOST_P_BACKEND_REQ))
+		return fail(device, "protocol feature was not accepted");
+	close_fd(&device->backend_fd);
+	device->backend_fd = m->fds[0];
+	m->fds[0] = -1;
+	return 0;
+}
+
 static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_FEATURES] = get_features,
 	[VHOST_SET_FEATURES] = set_features,
@@ -337,6 +349,7 @@ static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_SET_PROTOCOL_FEATURES] = set_protocol,
 	[VHOST_GET_QUEUE_NUM] = get_queues,
 	[VHOST_SET_VRING_ENABLE] = set_enable,
+	[VHOST_SET_BACKEND_REQ_FD] = set_backend_fd,
 	[VHOST_GET_CONFIG] = get_config,
 	[VHOST_GET_INFLIGHT_FD] = get_inflight,
 	[VHOST_SET_INFLIGHT_FD] = set_inflight,
@@ -346,6 +359,7 @@ static handler *const handlers[VHOST_REQUEST_COUNT] = {
 void vhost_device_init(struct vhost_device *device)
 {
 	device->features = device->protocol = 0;
+	device->backend_fd = -1;
 	device->fault = "";
 	for (uint32_t i = 0; i < VHOST_QUEUES_MAX; i++)
 		device->vring[i] = (struct vhost_vring){.kick = -1, .call = -1, .err = -1};
@@ -353,11 +367,19 @@ void vhost_device_init(struct vhost_device *device)
 
 void vhost_device_fini(struct vhost_device *device)
 {
+	close_fd(&device->backend_fd);
 	for (uint32_t i = 0; i < VHOST_QUEUES_MAX; i++) {
 		close_fd(&device->vring[i].kick);
 		close_fd(&device->vring[i].call);
 		close_fd(&device->vring[i].err);
 	}
+}
+
+void vhost_device_config_change(void *header)
+{
+	const uint32_t fields[3] = {VHOST_BACKEND_CONFIG_CHANGE, VHOST_FLAG_VERSION, 0};
+
+	memcpy(header, fields, sizeof(fields));
 }
 
 /*

@@ -26,6 +26,7 @@ static const struct rule {
 	[VHOST_SET_PROTOCOL_FEATURES] = {"SET_PROTOCOL_FEATURES", 8, 8, 0},
 	[VHOST_GET_QUEUE_NUM] = {"GET_QUEUE_NUM", 0, 0, 0},
 	[VHOST_SET_VRING_ENABLE] = {"SET_VRING_ENABLE", 8, 8, 0},
+	[VHOST_SET_BACKEND_REQ_FD] = {"SET_BACKEND_REQ_FD", 0, 0, 1},
 	[VHOST_GET_CONFIG] = {"GET_CONFIG", 12, 12 + VHOST_CONFIG_MAX, 0},
 	[VHOST_SET_CONFIG] = {"SET_CONFIG", 12, 12 + VHOST_CONFIG_MAX, 0},
 	/* QEMU sends the payload with 4 bytes of padding */
@@ -132,6 +133,7 @@ const char *vhost_message_parse(const struct vhost_message *m)
 	case VHOST_SET_CONFIG:
 		return check_config(m);
 	case VHOST_SET_INFLIGHT_FD:
+	case VHOST_SET_BACKEND_REQ_FD:
 		return m->n_fds == 1 ? NULL : "number of descriptors is not 1";
 	case VHOST_SET_VRING_KICK:
 	case VHOST_SET_VRING_CALL:

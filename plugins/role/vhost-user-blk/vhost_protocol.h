@@ -34,6 +34,7 @@
 enum vhost_protocol_feature {
 	VHOST_P_MQ = 0,
 	VHOST_P_REPLY_ACK = 3,
+	VHOST_P_BACKEND_REQ = 5,
 	VHOST_P_CONFIG = 9,
 	VHOST_P_INFLIGHT = 12
 };
@@ -56,12 +57,16 @@ enum vhost_request_type {
 	VHOST_SET_PROTOCOL_FEATURES = 16,
 	VHOST_GET_QUEUE_NUM = 17,
 	VHOST_SET_VRING_ENABLE = 18,
+	VHOST_SET_BACKEND_REQ_FD = 21,
 	VHOST_GET_CONFIG = 24,
 	VHOST_SET_CONFIG = 25,
 	VHOST_GET_INFLIGHT_FD = 31,
 	VHOST_SET_INFLIGHT_FD = 32,
 	VHOST_REQUEST_COUNT
 };
+
+/* request of the device, on the descriptor of VHOST_SET_BACKEND_REQ_FD */
+#define VHOST_BACKEND_CONFIG_CHANGE 2u
 
 struct vhost_msg_region {
 	uint64_t gpa, bytes, uva; /* guest-physical address, size, address in the front end */
@@ -172,6 +177,7 @@ struct vhost_device {
 	uint64_t offered, features;          /* of virtio; features: what the driver has accepted */
 	uint64_t protocol_offered, protocol; /* of vhost-user */
 	uint32_t n_queues;
+	int backend_fd;               /* for requests of the device; -1: none */
 	const char *fault;            /* why the last message failed */
 	struct vhost_message pending; /* the message that waits for vhost_device_continue() */
 	struct vhost_vring vring[VHOST_QUEUES_MAX];
@@ -191,7 +197,7 @@ struct vhost_reply {
  * protocol_offered.
  */
 void vhost_device_init(struct vhost_device *device);
-/* vhost_device_fini - close the descriptors of all vrings. */
+/* vhost_device_fini - close all descriptors of the device. */
 void vhost_device_fini(struct vhost_device *device);
 /*
  * vhost_device_handle - handle a message that vhost_message_parse() has accepted
@@ -205,6 +211,13 @@ void vhost_device_fini(struct vhost_device *device);
  */
 int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
 			struct vhost_reply *reply);
+/*
+ * vhost_device_config_change - make the request that reports a change of the configuration space
+ *
+ * header  out: VHOST_HEADER_BYTES bytes for backend_fd
+ * thread  any
+ */
+void vhost_device_config_change(void *header);
 /* vhost_device_continue - finish the pending message with rc, 0 or -errno. Returns as handle. */
 int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_reply *reply);
 

@@ -220,13 +220,12 @@ static int check_limit(const struct vhost_role *role)
 	}
 	if (largest <= limit && files <= all)
 		return 0;
-	gantry_log_error(
-		role->host,
-		"guest memory rejected: larger than a server accepts (regions=%u, "
-		"largest=%llu, files=%llu, limit of a region=%llu): raise max_region_bytes "
-		"or max_bytes of the devices, or give the virtual machine less memory",
-		role->next_memory.n, (unsigned long long)largest, (unsigned long long)files,
-		(unsigned long long)limit);
+	gantry_log_error(role->host,
+			 "guest memory rejected: larger than a server accepts (regions=%u, "
+			 "largest=%llu, files=%llu, limit=%llu): raise max_region_bytes "
+			 "or max_bytes of the devices, or give the virtual machine less memory",
+			 role->next_memory.n, (unsigned long long)largest,
+			 (unsigned long long)files, (unsigned long long)limit);
 	return -E2BIG;
 }
 

@@ -66,7 +66,8 @@ static void offer(struct vhost_role *role)
 	if (role->n_queues > 1)
 		device->offered |= 1ull << VIRTIO_BLK_F_MQ;
 	device->protocol_offered = 1ull << VHOST_P_MQ | 1ull << VHOST_P_REPLY_ACK |
-				   1ull << VHOST_P_CONFIG | 1ull << VHOST_P_INFLIGHT;
+				   1ull << VHOST_P_BACKEND_REQ | 1ull << VHOST_P_CONFIG |
+				   1ull << VHOST_P_INFLIGHT;
 }
 
 /* -- the session -- */
@@ -155,6 +156,15 @@ static void started(void *arg)
 	}
 }
 
+/* The guest may use the new size as soon as the front end reads the configuration space again. */
+static void resized(void *arg, uint64_t size)
+{
+	struct vhost_role *role = arg;
+
+	role->volume.size = size;
+	vhost_socket_config_changed(role);
+}
+
 static void closed(void *arg, int reason, const char *text)
 {
 	struct vhost_role *role = arg;
@@ -170,6 +180,7 @@ static void closed(void *arg, int reason, const char *text)
 
 static const struct gantry_engine_events events = {.ready = ready,
 						   .started = started,
+						   .resized = resized,
 						   .closed = closed,
 						   .exported = vhost_queue_exported,
 						   .unexported = vhost_queue_unexported};
