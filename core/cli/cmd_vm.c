@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cmd_vm.c - gantry vm: prints the options of QEMU with which a virtual machine has the disks of
- * the roles vhost-user-blk of a configuration.
+ * cmd_vm.c - gantry vm: prints the options of QEMU with which a virtual machine has the disks that
+ * the roles of a configuration serve.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,8 +73,7 @@ static int add_disks(json_t *words, const struct gn_topology *t)
 		const struct gn_topo_role *role = &t->roles[i];
 		const char *socket = gn_conf_string(gn_conf_child(role->node, "socket"));
 
-		if (!role->selected || !role->plugin || !socket ||
-		    strcmp(role->plugin->desc->name, "vhost-user-blk") != 0)
+		if (!role->selected || !(role->flags & GANTRY_ROLE_VHOST_DISK) || !socket)
 			continue;
 		if (!add_disk(words, role, socket))
 			return -1;
@@ -119,8 +118,8 @@ static int describe(const struct gn_cli *cli, const struct gn_topology *t, uint6
 		code = gn_cli_fail(GN_EXIT_FAILED, "out of memory");
 	else if (n == 0)
 		code = gn_cli_fail(GN_EXIT_USAGE,
-				   "%s: no role for a virtual machine: add one with role = "
-				   "\"vhost-user-blk\", see gantry-vhost-user-blk(7)",
+				   "%s: no role serves a disk to a virtual machine: add one, as in "
+				   "the example virtual-machine.conf",
 				   t->file);
 	if (!code && cli->json) {
 		tree = json_pack("{si sO}", "schema", 1, "qemu", words);

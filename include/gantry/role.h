@@ -784,6 +784,11 @@ struct gantry_role_ops {
 /* the role finishes without a stop; the process ends when all such roles have finished */
 #define GANTRY_ROLE_WORKS 0x8u
 #define GANTRY_ROLE_ONE_CONNECT 0x10u /* `connect` must have exactly one entry */
+/*
+ * the role serves a disk by the vhost-user protocol on the Unix socket that its option `socket`
+ * names, with a queue for each lane: gantry vm prints the options of QEMU for it
+ */
+#define GANTRY_ROLE_VHOST_DISK 0x20u
 
 #ifdef __cplusplus
 }

@@ -62,7 +62,7 @@ memory() { # SIZE
 	done
 	vm "$conf" --role store
 	[ "$status" -eq 2 ]
-	[[ "$output" == *'disks.conf: no role for a virtual machine: add one with role = "vhost-user-blk"'* ]]
+	[[ "$output" == *'disks.conf: no role serves a disk to a virtual machine: add one'* ]]
 	vm "$conf" --set roles.root.sockte=1
 	[ "$status" -ne 0 ]
 	[[ "$output" == *sockte* ]]
