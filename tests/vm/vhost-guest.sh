@@ -15,14 +15,26 @@ dd if="$TMPDIR/content" of=/dev/vda bs=128K oflag=direct conv=fsync status=none
 dd if=/dev/vda bs=4K count=4096 iflag=direct status=none | cmp - "$TMPDIR/content"
 mkfs.ext4 -q /dev/vda
 mount /dev/vda "$place"
+# a database prints the number of each transaction after it is committed
+for i in $(seq 400); do echo "INSERT INTO t VALUES ($i, randomblob(3000)); SELECT $i;"; done >"$TMPDIR/transactions"
+sqlite3 "$place/db" 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (i INTEGER PRIMARY KEY, data BLOB)' \
+	>"$TMPDIR/mode"
+grep -qx wal "$TMPDIR/mode"
+sqlite3 -cmd 'PRAGMA synchronous = FULL' "$place/db" <"$TMPDIR/transactions" >"$TMPDIR/committed" &
+database=$!
 echo writing
 for i in $(seq 24); do
 	dd if="$TMPDIR/content" of="$place/$((i % 12 + 1))" bs=1M conv=fsync status=none
 	echo "$i written"
 done
+wait $database
 umount "$place"
 echo 3 >/proc/sys/vm/drop_caches
 mount /dev/vda "$place"
+[ "$(wc -l <"$TMPDIR/committed")" -eq 400 ]
+sqlite3 "$place/db" 'SELECT i FROM t ORDER BY i' | cmp - "$TMPDIR/committed"
+[ "$(sqlite3 "$place/db" 'PRAGMA integrity_check')" = ok ]
+echo "400 transactions"
 for i in $(seq 12); do
 	cmp "$place/$i" "$TMPDIR/content"
 done
