@@ -4,7 +4,9 @@
  * loads
  *
  * The input determines the value of each load through gantry/shm.h: mostly one near that of a
- * correct guest. Each piece of an accepted request must be inside the memory of the guest.
+ * correct guest. Each piece of an accepted request must be inside the memory of the guest. With
+ * event index the device must ask for kicks at its next entry, and call exactly when it has
+ * returned the entry that the guest asked for.
  */
 #define GANTRY_SHM_TEST
 #include <stdint.h>
@@ -30,6 +32,9 @@ static size_t left;
 static uint8_t *guest[3];
 static struct vhost_memory memory;
 static unsigned n_loads;
+static uint16_t last_load; /* of 16 bits */
+static int has_call;       /* the ring has decided about an interrupt since its start */
+static uint16_t called;    /* index of the used ring at that time */
 
 static uint64_t bytes(unsigned n)
 {
@@ -88,7 +93,8 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 		return bytes(1);
 	if (width == 64)
 		return (uintptr_t)p % 16 == 0 ? address() : details();
-	return bytes(1) % 4 == 0 ? bytes(2) : bytes(1) % (NUM + 1);
+	last_load = (uint16_t)(bytes(1) % 4 == 0 ? bytes(2) : bytes(1) % (NUM + 1));
+	return last_load;
 }
 
 static void check(const struct vhost_chain *chain)
@@ -107,6 +113,29 @@ static void check(const struct vhost_chain *chain)
 	}
 	require(out == chain->out_bytes && in == chain->in_bytes);
 	require(out <= UINT32_MAX && in <= UINT32_MAX);
+}
+
+static uint16_t word(const void *p, uint32_t offset)
+{
+	uint16_t v;
+
+	memcpy(&v, (const uint8_t *)p + offset, sizeof(v));
+	return v;
+}
+
+/* The walker's decisions about kicks and interrupts, compared with what the event index means. */
+static void use_events(struct vhost_ring *ring, bool on)
+{
+	const bool wants = vhost_ring_wants_call(ring);
+	bool expected = !has_call;
+
+	for (; called != ring->next_used; called++)
+		expected |= called == last_load;
+	has_call = 1;
+	require(wants == expected);
+	vhost_ring_notify(ring, on);
+	require(word(ring->used, 4 + 8 * NUM) == (uint16_t)(ring->next_avail - !on));
+	require(word(ring->used, 0) == 0);
 }
 
 static void use(struct vhost_ring *ring)
@@ -130,6 +159,10 @@ static void use(struct vhost_ring *ring)
 	require(!status || is_guest(status, 1));
 	check(&chain);
 	vhost_ring_put(ring, head, 1);
+	if (ring->has_event_idx) {
+		use_events(ring, bytes(1) % 2);
+		return;
+	}
 	vhost_ring_wants_call(ring);
 	vhost_ring_notify(ring, bytes(1) % 2);
 }
@@ -159,6 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint64_t kept[(sizeof(struct vhost_inflight) + NUM * 16) / 8];
 	struct vhost_inflight *inflight = (struct vhost_inflight *)(void *)kept;
 	static struct vhost_ring ring;
+	uint64_t mode;
 
 	if (!guest[0])
 		make_memory();
@@ -167,7 +201,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_loads = 0;
 	for (unsigned i = 0; i < sizeof(kept) / 8; i++)
 		kept[i] = bytes(1) % 4 == 0 ? bytes(8) : bytes(1) % 2;
-	require(vhost_ring_init(&ring, &vring, &memory, bytes(1) % 2 ? inflight : NULL) == 0);
+	mode = bytes(1);
+	require(vhost_ring_init(&ring, &vring, &memory, mode % 2 ? inflight : NULL,
+				(mode & 2) != 0) == 0);
+	has_call = 0;
+	called = ring.next_used;
 	require(ring.n_resubmit <= NUM);
 	for (int i = 0; i < 100 && left; i++) {
 		ring.fault = "";

@@ -49,7 +49,7 @@ static void change_on_lane(void *arg)
 	queue->err = change->vring->err;
 	queue->is_enabled = change->vring->enabled && !queue->is_draining;
 	/* an earlier descriptor, or none, may have missed requests that were returned */
-	queue->wants_call = true;
+	queue->wants_call = queue->ring.must_call = true;
 }
 
 static void change_queue(struct vhost_queue *queue)
@@ -79,7 +79,8 @@ static int start_queue(struct vhost_queue *queue)
 	struct vhost_role *role = queue->role;
 	const struct vhost_vring *vring = &role->device.vring[queue->index];
 	struct gantry_poller poller = vhost_lane_poller;
-	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue));
+	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue),
+				 (role->device.features & 1ull << VIRTIO_RING_F_EVENT_IDX) != 0);
 
 	if (rc != 0) {
 		role->device.fault = "a part of the ring is misaligned or not in one region";

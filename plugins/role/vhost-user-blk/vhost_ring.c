@@ -24,6 +24,17 @@ static int broken(struct vhost_ring *ring, const char *fault, const char *key, u
 	return -1;
 }
 
+/* The words of the event index follow the entries of the other ring. */
+static const uint16_t *used_event(const struct vhost_ring *ring)
+{
+	return &ring->avail->ring[ring->num];
+}
+
+static uint16_t *avail_event(const struct vhost_ring *ring)
+{
+	return (uint16_t *)(void *)&ring->used->ring[ring->num];
+}
+
 static int by_counter(const void *a, const void *b, void *arg)
 {
 	const uint16_t *x = a, *y = b;
@@ -74,7 +85,8 @@ static void recover(struct vhost_ring *ring)
 }
 
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
-		    const struct vhost_memory *memory, struct vhost_inflight *inflight)
+		    const struct vhost_memory *memory, struct vhost_inflight *inflight,
+		    bool has_event_idx)
 {
 	const uint32_t num = vring->num;
 
@@ -83,7 +95,10 @@ int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
 	*ring = (struct vhost_ring){
 		.num = (uint16_t)num,
 		.next_avail = vring->base,
+		.has_event_idx = has_event_idx,
+		.must_call = true,
 		.desc = vhost_memory_at(memory, vring->desc, num * sizeof(struct vring_desc)),
+		/* 6: flags, idx, and the word of the event index */
 		.avail = vhost_memory_at(memory, vring->avail, 6 + num * sizeof(uint16_t)),
 		.used = vhost_memory_at(memory, vring->used,
 					6 + num * sizeof(struct vring_used_elem)),
@@ -93,7 +108,9 @@ int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
 	/* a front end need not map memory at aligned addresses of its own */
 	if ((uintptr_t)ring->desc % 8 || (uintptr_t)ring->avail % 2 || (uintptr_t)ring->used % 4)
 		return -EFAULT;
-	ring->next_used = load16(&ring->used->idx, 0);
+	ring->next_used = ring->called_used = load16(&ring->used->idx, 0);
+	if (has_event_idx) /* an earlier process may have left another value */
+		__atomic_store_n(&ring->used->flags, 0, __ATOMIC_RELAXED);
 	ring->inflight = inflight;
 	if (inflight)
 		recover(ring);
@@ -252,16 +269,29 @@ void vhost_ring_put(struct vhost_ring *ring, uint16_t head, uint32_t written)
 	}
 }
 
-bool vhost_ring_wants_call(const struct vhost_ring *ring)
+bool vhost_ring_wants_call(struct vhost_ring *ring)
 {
+	const uint16_t before = ring->called_used;
+	const bool must_call = ring->must_call;
+
 	gantry_shm_fence();
-	return (load16(&ring->avail->flags, 0) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
+	if (!ring->has_event_idx)
+		return (load16(&ring->avail->flags, 0) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
+	ring->called_used = ring->next_used;
+	ring->must_call = false;
+	return vring_need_event(load16(used_event(ring), 0), ring->next_used, before) || must_call;
 }
 
 bool vhost_ring_notify(struct vhost_ring *ring, bool on)
 {
-	__atomic_store_n(&ring->used->flags, htole16(on ? 0 : VRING_USED_F_NO_NOTIFY),
-			 __ATOMIC_RELAXED);
+	/* the next entry; or the last one, which the guest reaches again after 65535 entries */
+	const uint16_t event = (uint16_t)(ring->next_avail - !on);
+
+	if (ring->has_event_idx)
+		__atomic_store_n(avail_event(ring), htole16(event), __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(&ring->used->flags, htole16(on ? 0 : VRING_USED_F_NO_NOTIFY),
+				 __ATOMIC_RELAXED);
 	if (!on)
 		return false;
 	gantry_shm_fence();

@@ -88,6 +88,9 @@ static inline uint64_t vhost_inflight_bytes(uint32_t num)
 struct vhost_ring {
 	uint16_t num; /* entries, a power of two */
 	uint16_t next_avail, next_used;
+	bool has_event_idx;   /* VIRTIO_RING_F_EVENT_IDX is negotiated */
+	bool must_call;       /* with event index: the next call does not depend on used_event */
+	uint16_t called_used; /* next_used of the last vhost_ring_wants_call() */
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
@@ -107,11 +110,13 @@ struct vhost_ring {
  *
  * vring     num and addresses, as the front end has set them
  * inflight  of a ring with at least num entries; NULL: none. Requests in it are taken first
+ * has_event_idx  VIRTIO_RING_F_EVENT_IDX is negotiated
  * returns  0; -EFAULT: a part of the ring is not in one region; -EINVAL: num is 0
  * thread   any
  */
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
-		    const struct vhost_memory *memory, struct vhost_inflight *inflight);
+		    const struct vhost_memory *memory, struct vhost_inflight *inflight,
+		    bool has_event_idx);
 /*
  * vhost_ring_take - take the next available request
  *
@@ -140,10 +145,19 @@ int vhost_ring_chain(struct vhost_ring *ring, const struct vhost_memory *memory,
 		     struct vhost_chain *chain);
 /* vhost_ring_put - return a request to the guest. written: bytes in the pieces for the guest. */
 void vhost_ring_put(struct vhost_ring *ring, uint16_t head, uint32_t written);
-/* vhost_ring_wants_call - returns true if the guest asks for an interrupt. Full barrier. */
-bool vhost_ring_wants_call(const struct vhost_ring *ring);
+/*
+ * vhost_ring_wants_call - returns true if the guest asks for an interrupt. Full barrier.
+ *
+ * With event index it asks for one if the requests returned since the last call of this function
+ * include the entry used_event. The first call after vhost_ring_init() returns true: an earlier
+ * process may have returned requests without an interrupt.
+ */
+bool vhost_ring_wants_call(struct vhost_ring *ring);
 /*
  * vhost_ring_notify - enable or disable kicks of the guest
+ *
+ * With event index the guest kicks once after kicks were enabled. It can kick a few times while
+ * they are disabled.
  *
  * returns  true: requests are available already
  */

@@ -57,8 +57,8 @@ static void offer(struct vhost_role *role)
 	struct vhost_device *device = &role->device;
 
 	device->offered = 1ull << VIRTIO_F_VERSION_1 | 1ull << VHOST_F_PROTOCOL_FEATURES |
-			  1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VIRTIO_BLK_F_SEG_MAX |
-			  1ull << VIRTIO_BLK_F_BLK_SIZE;
+			  1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VIRTIO_RING_F_EVENT_IDX |
+			  1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_BLK_SIZE;
 	if (role->volume.ops & 1u << GANTRY_OP_FLUSH)
 		device->offered |= 1ull << VIRTIO_BLK_F_FLUSH;
 	if (role->conf->read_only || (role->volume.flags & GANTRY_VOLUME_READ_ONLY) != 0)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The requests that an earlier process took from a ring and did not return are taken again. */
+/*
+ * ring.c - requests that an earlier process took from a ring and did not return are taken again,
+ * and the event index: when the device asks for kicks, and when it sends interrupts
+ */
 #include <stdio.h>
 
 #include "../../../plugins/role/vhost-user-blk/vhost_memory.c"
@@ -18,6 +21,7 @@ static struct vhost_inflight *const inflight = (struct vhost_inflight *)(void *)
 static const struct vhost_memory memory = {
 	1, {{.gpa = 0x1000, .bytes = sizeof(guest), .uva = 0x9000, .addr = guest, .handle = 2}}};
 static struct vhost_ring ring;
+static bool has_event_idx;
 
 /* A process starts. `base` is what the front end believes to be the next available entry. */
 static void start_at(uint16_t base)
@@ -25,7 +29,7 @@ static void start_at(uint16_t base)
 	const struct vhost_vring vring = {
 		.num = NUM, .base = base, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
 
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight));
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight, has_event_idx));
 }
 
 /* A process starts. The front end knows the index of the used ring. */
@@ -168,7 +172,7 @@ static void without_that_memory_the_ring_continues_at_its_base(void)
 		.num = NUM, .base = 5, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
 
 	begin(3);
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL));
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, false));
 	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
 	TEST_ASSERT_EQUAL_UINT(0, ring.n_resubmit);
 }
@@ -178,12 +182,142 @@ static void a_ring_outside_the_memory_is_refused(void)
 	struct vhost_vring vring = {
 		.num = NUM, .base = 0, .desc = 0x9000, .avail = 0x9100, .used = 0x9fc0};
 
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, false));
 	vring.used = 0x9200;
 	vring.desc = 0x8ff0;
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, false));
 	vring.num = 0;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vhost_ring_init(&ring, &vring, &memory, NULL));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vhost_ring_init(&ring, &vring, &memory, NULL, false));
+}
+
+/* -- event index -- */
+
+/* where VIRTIO 1.2, sections 2.7.6 and 2.7.8, places them */
+static uint16_t *const call_at = (uint16_t *)(void *)(guest + 0x100 + 4 + 2 * NUM);
+static const uint16_t *const kick_at = (const uint16_t *)(void *)(guest + 0x200 + 4 + 8 * NUM);
+
+/* As begin(), with event index, and after the first interrupt. */
+static void begin_events(uint16_t n)
+{
+	has_event_idx = true;
+	begin(n);
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+	*call_at = BASE - 1; /* the guest asks for none */
+}
+
+void tearDown(void)
+{
+	has_event_idx = false;
+}
+
+static void the_device_asks_for_a_kick_at_the_next_entry(void)
+{
+	begin_events(0);
+	for (uint16_t i = 0; i < 5; i++) { /* the index wraps around */
+		uint16_t head;
+
+		TEST_ASSERT_FALSE(vhost_ring_notify(&ring, true));
+		TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + i), *kick_at);
+		vhost_ring_notify(&ring, false); /* at an entry that the device has taken */
+		TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + i - 1), *kick_at);
+		ring.avail->ring[(BASE + i) % NUM] = i;
+		ring.avail->idx = (uint16_t)(BASE + i + 1);
+		TEST_ASSERT_TRUE(vhost_ring_notify(&ring, true));
+		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+	}
+	TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + 4), *kick_at); /* of the last notify */
+}
+
+static void the_flag_against_kicks_is_not_used(void)
+{
+	has_event_idx = true;
+	begin(1);
+	ring.used->flags = VRING_USED_F_NO_NOTIFY; /* of an earlier process */
+	start();
+	TEST_ASSERT_EQUAL_UINT(0, ring.used->flags);
+	vhost_ring_notify(&ring, false);
+	TEST_ASSERT_EQUAL_UINT(0, ring.used->flags);
+}
+
+static void without_event_index_its_words_are_not_used(void)
+{
+	begin(1);
+	*call_at = (uint16_t)(BASE + 100);
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+	vhost_ring_put(&ring, HEAD(0), 1);
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+	ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	*call_at = BASE;
+	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
+	vhost_ring_notify(&ring, true);
+	TEST_ASSERT_EQUAL_UINT(0, *kick_at);
+	vhost_ring_notify(&ring, false);
+	TEST_ASSERT_EQUAL_UINT(VRING_USED_F_NO_NOTIFY, ring.used->flags);
+}
+
+/* The device returns n requests, then decides: it calls if one of them is the event. */
+static void an_interrupt_is_sent_when_the_event_is_crossed(void)
+{
+	for (uint16_t n = 0; n <= 5; n++)
+		for (int at = -3; at < 8; at++) {
+			begin_events(5);
+			*call_at = (uint16_t)(BASE + at);
+			for (uint16_t i = 0; i < n; i++)
+				vhost_ring_put(&ring, HEAD(i), 1);
+			TEST_ASSERT_EQUAL_INT(at >= 0 && at < n, vhost_ring_wants_call(&ring));
+			TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring)); /* once */
+		}
+}
+
+static void a_guest_that_did_not_ask_gets_no_interrupt(void)
+{
+	begin_events(5);
+	for (uint16_t i = 0; i < 5; i++) {
+		vhost_ring_put(&ring, HEAD(i), 1);
+		TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
+	}
+	TEST_ASSERT_EQUAL_UINT(3, ring.used->idx); /* it has wrapped around */
+	*call_at = 3;
+	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
+}
+
+static void with_event_index_the_flag_against_interrupts_is_ignored(void)
+{
+	begin_events(1);
+	ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	*call_at = BASE;
+	vhost_ring_put(&ring, HEAD(0), 1);
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+}
+
+/* An earlier process may have returned the entry of the event, and ended before it called. */
+static void after_a_start_an_interrupt_is_sent_once(void)
+{
+	begin_events(3);
+	*call_at = BASE;
+	vhost_ring_put(&ring, HEAD(0), 1);
+	start();
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+	vhost_ring_put(&ring, HEAD(1), 1);
+	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
+	ring.must_call = true; /* the descriptor for interrupts has changed */
+	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
+	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
+}
+
+static void a_ring_whose_event_word_is_outside_the_memory_is_refused(void)
+{
+	struct vhost_vring vring = {.num = NUM, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
+
+	vring.used = 0xa000 - (4 + 8 * NUM);
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	vring.used -= 4;
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	vring.used = 0x9200;
+	vring.avail = 0xa000 - (4 + 2 * NUM);
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	vring.avail -= 2;
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, true));
 }
 
 int main(void)
@@ -198,5 +332,13 @@ int main(void)
 	RUN_TEST(with_new_memory_the_ring_continues_at_its_base);
 	RUN_TEST(without_that_memory_the_ring_continues_at_its_base);
 	RUN_TEST(a_ring_outside_the_memory_is_refused);
+	RUN_TEST(the_device_asks_for_a_kick_at_the_next_entry);
+	RUN_TEST(the_flag_against_kicks_is_not_used);
+	RUN_TEST(without_event_index_its_words_are_not_used);
+	RUN_TEST(an_interrupt_is_sent_when_the_event_is_crossed);
+	RUN_TEST(a_guest_that_did_not_ask_gets_no_interrupt);
+	RUN_TEST(with_event_index_the_flag_against_interrupts_is_ignored);
+	RUN_TEST(after_a_start_an_interrupt_is_sent_once);
+	RUN_TEST(a_ring_whose_event_word_is_outside_the_memory_is_refused);
 	return UNITY_END();
 }
