@@ -15,6 +15,11 @@ teardown() {
 	walk_teardown
 }
 
+event_index() { # COMMAND [ARGUMENT] - the front end negotiates the event index
+	export VIRTIO_EVENT_IDX=1
+	"$@"
+}
+
 machine() { # the roles of a test: a disk besides the others of the topology
 	more_roles="disk = { role = \"vhost-user-blk\"; socket = \"$disk\"; $disk_options
 		connect = { device = \"front\"; name = \"volume\"; $connect_options }; };"
@@ -44,7 +49,7 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	nothing_left
 }
 
-@test "reads, writes, flushes and the serial number over three processes" {
+three_processes() {
 	disk_options='serial = "twelve-12";'
 	serve_disk
 	guest verify
@@ -54,6 +59,14 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	holds "$dir/disk.json" '.roles.disk.counters.guest_requests_ops > 800' '.roles.disk.counters.guest_lists_ops > 100' \
 		'.roles.disk.counters.guest_bounced_ops == 0' '.roles.disk.counters.front_ends_connected == 2'
 	holds "$dir/store.json" 'store.list_bounces_ops == 0'
+}
+
+@test "reads, writes, flushes and the serial number over three processes" {
+	three_processes
+}
+
+@test "event index: reads, writes, flushes and the serial number over three processes" {
+	event_index three_processes
 }
 
 @test "blocks of 4096 bytes in a file, and few slots" {
@@ -114,13 +127,21 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	holds "$dir/disk.json" '.roles.disk.counters.guest_bounced_ops > 100' '.roles.disk.counters.guest_lists_ops == 0'
 }
 
-@test "rings that break the rules" {
+broken_rings() {
 	serve_disk
 	guest hostile
 	grep -qx '20 rings' "$dir/guest.out"
 	[ "$(grep -c 'queue stopped: invalid ring: ' "$dir/disk.log")" -ge 10 ] # the log is limited
 	ended
 	holds "$dir/disk.json" '.roles.disk.counters.guest_broken_rings == 20'
+}
+
+@test "rings that break the rules" {
+	broken_rings
+}
+
+@test "event index: rings that break the rules" {
+	event_index broken_rings
 }
 
 @test "messages that break the rules" {
@@ -138,16 +159,32 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
-@test "a descriptor for interrupts that arrives after the queue has started" {
+late_call() {
 	serve_disk
 	guest late-call
 	ended
 }
 
-@test "eventfds that block do not stop a lane" {
+@test "a descriptor for interrupts that arrives after the queue has started" {
+	late_call
+}
+
+@test "event index: a descriptor for interrupts that arrives after the queue has started" {
+	event_index late_call
+}
+
+blocking() {
 	serve_disk
 	guest blocking
 	ended
+}
+
+@test "eventfds that block do not stop a lane" {
+	blocking
+}
+
+@test "event index: eventfds that block do not stop a lane" {
+	event_index blocking
 }
 
 @test "memory without the ring of a queue that runs ends the connection" {
@@ -163,16 +200,32 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
-@test "a request before a broken one is signalled" {
+half_broken() {
 	serve_disk
 	guest half-broken
 	ended
 }
 
-@test "a queue that stops returns requests that an earlier role left in flight" {
+@test "a request before a broken one is signalled" {
+	half_broken
+}
+
+@test "event index: a request before a broken one is signalled" {
+	event_index half_broken
+}
+
+left_over() {
 	serve_disk
 	guest left-over
 	ended
+}
+
+@test "a queue that stops returns requests that an earlier role left in flight" {
+	left_over
+}
+
+@test "event index: a queue that stops returns requests that an earlier role left in flight" {
+	event_index left_over
 }
 
 @test "memory that is not sealed is refused, with the option of QEMU" {
@@ -194,12 +247,20 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
-@test "the guest memory is replaced while the queue runs" {
+replaced() {
 	serve_disk
 	mark store bridge disk
 	guest replace
 	clean store bridge disk
 	ended
+}
+
+@test "the guest memory is replaced while the queue runs" {
+	replaced
+}
+
+@test "event index: the guest memory is replaced while the queue runs" {
+	event_index replaced
 }
 
 @test "a guest that is killed leaves nothing" {
@@ -214,7 +275,7 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	ended
 }
 
-@test "target and gateway are killed and started again: IO of the guest pauses, without errors" {
+peers_killed() {
 	need file
 	truncate -s 16M "$dir/volume"
 	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false; lock_wait = \"30s\";"
@@ -235,6 +296,14 @@ ended() { # all roles end in order; the target and the gateway saw no error
 	cat "$dir/guest.out"
 	[ "$status" -eq 0 ]
 	stop disk bridge store
+}
+
+@test "target and gateway are killed and started again: IO of the guest pauses, without errors" {
+	peers_killed
+}
+
+@test "event index: target and gateway are killed and started again: IO of the guest pauses, without errors" {
+	event_index peers_killed
 }
 
 survives() { # COMMAND - end the role five times by COMMAND while requests are in flight, and start it again
@@ -261,8 +330,16 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	survives slay
 }
 
+@test "event index: the role is killed and started again: requests in flight are answered once" {
+	event_index survives slay
+}
+
 @test "the role is stopped and started again: requests in flight are answered once" {
 	survives stop
+}
+
+@test "event index: the role is stopped and started again: requests in flight are answered once" {
+	event_index survives stop
 }
 
 @test "a role that is stopped keeps its socket until it has returned all requests" {
@@ -332,7 +409,7 @@ turns() { # turns of the lane of the role
 	"$GANTRY" stat --dir "$dir/stat" --json disk | jq '[.processes[0].threads[].turns] | add'
 }
 
-@test "a lane whose requests wait for a slot sleeps" {
+waiting_lane() {
 	disk_options='depth = 2;'
 	connect_options='resume = "60s";'
 	serve_disk
@@ -353,6 +430,14 @@ turns() { # turns of the lane of the role
 	cat "$dir/guest.out"
 	[ "$status" -eq 0 ]
 	stop disk bridge store
+}
+
+@test "a lane whose requests wait for a slot sleeps" {
+	waiting_lane
+}
+
+@test "event index: a lane whose requests wait for a slot sleeps" {
+	event_index waiting_lane
 }
 
 @test "the session is lost while requests wait for a slot: the role ends" {

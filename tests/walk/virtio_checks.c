@@ -189,6 +189,7 @@ void half_broken(void)
 	is_called(0);
 	describe(0, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_ID_BYTES);
 	avail()->ring[(uint16_t)(avail_idx + 1) % NUM] = NUM; /* no descriptor */
+	want_call(0);
 	publish(0, 2);
 	if (poll(&p, 1, TIMEOUT_MS) != 1)
 		fail("the device does not notice the broken ring");
@@ -211,6 +212,7 @@ void blocking(void)
 	is_called(0);
 	if (eventfd_write(call, UINT64_MAX - 1)) /* the next write of 1 blocks */
 		fail("eventfd_write: %s", strerror(errno));
+	want_call(0);
 	describe(0, VIRTIO_BLK_T_FLUSH, 0);
 	publish(0, 1);
 	wait_used_idx();

@@ -28,6 +28,7 @@ uint16_t avail_idx, used_idx;
 uint32_t blk_size;
 uint64_t capacity;
 unsigned long n_requests, n_reconnects;
+int uses_events;
 
 struct gantry_random random_state;
 
@@ -156,11 +157,13 @@ void negotiate(void)
 {
 	const uint64_t wanted = 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
 				1ull << VIRTIO_BLK_F_FLUSH | 1ull << VIRTIO_BLK_F_SEG_MAX |
-				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30;
+				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30 |
+				(uint64_t)uses_events << VIRTIO_RING_F_EVENT_IDX;
 	uint64_t protocol;
 
 	features = ask(GET_FEATURES, NULL, 0) & wanted;
-	if (!(features >> VIRTIO_F_VERSION_1 & 1) || !(features >> 30 & 1))
+	if (!(features >> VIRTIO_F_VERSION_1 & 1) || !(features >> 30 & 1) ||
+	    (int)(features >> VIRTIO_RING_F_EVENT_IDX & 1) != uses_events)
 		fail("features 0x%llx", (unsigned long long)features);
 	protocol = ask(GET_PROTOCOL_FEATURES, NULL, 0) & PROTOCOL;
 	if ((protocol & NEEDED) != NEEDED)
@@ -381,12 +384,41 @@ struct vring_used *used(void)
 	return (struct vring_used *)(void *)(low + USED);
 }
 
+/* Returns 1 if the device asks for a kick after the entries from `before` on. Full barrier. */
+static int wants_kick(uint16_t before)
+{
+	const uint16_t *event = (const uint16_t *)(void *)&used()->ring[NUM];
+
+	if (!uses_events)
+		return 1;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&used()->flags, __ATOMIC_RELAXED) != 0)
+		fail("the device uses the flag against kicks");
+	return vring_need_event(__atomic_load_n(event, __ATOMIC_RELAXED), avail_idx, before);
+}
+
 void publish(uint16_t head, uint16_t n)
 {
+	const uint16_t before = avail_idx;
+
 	avail()->ring[avail_idx % NUM] = head;
 	avail_idx = (uint16_t)(avail_idx + n);
 	__atomic_store_n(&avail()->idx, avail_idx, __ATOMIC_RELEASE);
-	eventfd_write(kick, 1);
+	if (wants_kick(before))
+		eventfd_write(kick, 1);
+}
+
+int want_call(uint16_t more)
+{
+	uint16_t n;
+
+	if (uses_events) {
+		__atomic_store_n(&avail()->ring[NUM], (uint16_t)(used_idx + more),
+				 __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	}
+	n = (uint16_t)(__atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE) - used_idx);
+	return n > more;
 }
 
 /* Returns 0 if no device answers: that of a process that is ending can still accept. */

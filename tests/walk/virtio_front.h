@@ -66,6 +66,7 @@ extern uint16_t avail_idx, used_idx;
 extern uint32_t blk_size;
 extern uint64_t capacity; /* of the volume, in sectors */
 extern unsigned long n_requests, n_reconnects;
+extern int uses_events; /* negotiate VIRTIO_RING_F_EVENT_IDX */
 
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
 /* Returns a random number below n. */
@@ -125,8 +126,13 @@ void reconnect(uint16_t base);
 struct vring_desc *descs(void);
 struct vring_avail *avail(void);
 struct vring_used *used(void);
-/* Make n entries available, the first one with this head. */
+/* Make n entries available, the first one with this head. Kick the device if it asks for that. */
 void publish(uint16_t head, uint16_t n);
+/*
+ * Ask for an interrupt when the device has returned `more` requests besides the next one; without
+ * event index it always sends one. Returns 1 if it has returned that many already.
+ */
+int want_call(uint16_t more);
 /* Returns 1 if the device has returned a request that the front end has not seen. */
 int has_used(void);
 
