@@ -6,6 +6,7 @@ modprobe -a virtio_blk ext4
 for _ in $(seq 600); do [ ! -b /dev/vda ] || break; read -rt 0.05 <><(:) || :; done
 grep -H . /sys/block/vda/serial /sys/block/vda/queue/{logical_block_size,max_segments} /sys/block/vda/cache_type
 [ "$(cat /sys/block/vda/serial)" = gantry-vm ]
+[ "$(cut -c30 /sys/block/vda/device/features)" = 1 ] # bit 29, the event index
 place=$TMPDIR/vhost
 mkdir -p "$place"
 

@@ -187,6 +187,12 @@ blocking() {
 	event_index blocking
 }
 
+@test "event index: kicks and interrupts only when they are asked for" {
+	serve_disk
+	event_index guest events
+	ended
+}
+
 @test "memory without the ring of a queue that runs ends the connection" {
 	serve_disk
 	guest lost-ring

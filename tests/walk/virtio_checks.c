@@ -197,6 +197,55 @@ void half_broken(void)
 		fail("no interrupt for a request before the broken one");
 }
 
+/* Wait until the device sleeps: it has returned all requests, and asks for a kick. */
+static void wait_asleep(void)
+{
+	for (int ms = 0; kick_event() != avail_idx; ms++)
+		if (ms == TIMEOUT_MS || poll(NULL, 0, 1) < 0)
+			fail("the device asks for a kick at entry %u, not %u", kick_event(),
+			     avail_idx);
+}
+
+/* Do a request, and wait until the device sleeps again. */
+static void flush_asleep(void)
+{
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0, 1);
+	wait_used_idx();
+	used_idx++;
+	wait_asleep();
+}
+
+/* With event index the device asks for a kick before it sleeps, and calls only when asked. */
+void events(void)
+{
+	const uint32_t off[2] = {0, 0};
+
+	use(2);
+	wait_asleep();
+	is_called(0);
+	for (uint16_t i = 0; i < 20; i++) {
+		want_call((uint16_t)(i % 2 ? 0 : 1)); /* by this request, or by the next one */
+		flush_asleep();
+		if (is_called(0) != i % 2)
+			fail("request %u: %s interrupt", i, i % 2 ? "no" : "an");
+	}
+	must(SET_VRING_ENABLE, off, 8, NULL, 0);
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0, 1);
+	poll(NULL, 0, 20);
+	if (has_used())
+		fail("a suspended queue returns a request");
+	is_called(0);
+	enable_queue();
+	wait_used_idx();
+	used_idx++;
+	if (!is_called(TIMEOUT_MS))
+		fail("no interrupt after the queue was suspended");
+	wait_asleep();
+	use(2);
+}
+
 /* The front end makes the eventfds of a queue block: the device must not wait for it. */
 void blocking(void)
 {

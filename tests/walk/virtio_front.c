@@ -384,17 +384,20 @@ struct vring_used *used(void)
 	return (struct vring_used *)(void *)(low + USED);
 }
 
+uint16_t kick_event(void)
+{
+	return __atomic_load_n((const uint16_t *)(void *)&used()->ring[NUM], __ATOMIC_RELAXED);
+}
+
 /* Returns 1 if the device asks for a kick after the entries from `before` on. Full barrier. */
 static int wants_kick(uint16_t before)
 {
-	const uint16_t *event = (const uint16_t *)(void *)&used()->ring[NUM];
-
 	if (!uses_events)
 		return 1;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&used()->flags, __ATOMIC_RELAXED) != 0)
 		fail("the device uses the flag against kicks");
-	return vring_need_event(__atomic_load_n(event, __ATOMIC_RELAXED), avail_idx, before);
+	return vring_need_event(kick_event(), avail_idx, before);
 }
 
 void publish(uint16_t head, uint16_t n)

@@ -133,6 +133,8 @@ void publish(uint16_t head, uint16_t n);
  * event index it always sends one. Returns 1 if it has returned that many already.
  */
 int want_call(uint16_t more);
+/* Returns the entry for which the device asks for a kick, with event index. */
+uint16_t kick_event(void);
 /* Returns 1 if the device has returned a request that the front end has not seen. */
 int has_used(void);
 
@@ -165,6 +167,7 @@ void blocking(void);
 void lost_ring(void);
 void gone(void);
 void half_broken(void);
+void events(void);
 void left_over(void);
 void hostile(void);
 void messages(void);

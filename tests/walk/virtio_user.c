@@ -21,6 +21,7 @@
  *      lost-ring         memory without the ring of a queue that runs
  *      gone              ends the connection while the device allocates memory
  *      half-broken       a request, and then a broken ring
+ *      events            with event index: when the device asks for kicks, and when it calls
  *      left-over         stops a queue whose earlier device left requests in flight
  *      replace           exchanges the guest memory while the queue runs
  *
@@ -304,6 +305,8 @@ int main(int argc, char **argv)
 		gone();
 	else if (strcmp(command, "half-broken") == 0)
 		half_broken();
+	else if (strcmp(command, "events") == 0)
+		events();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
 	else if (strcmp(command, "resize") == 0 && argc == 4)
