@@ -127,6 +127,43 @@ three_processes() {
 	holds "$dir/disk.json" '.roles.disk.counters.guest_bounced_ops > 100' '.roles.disk.counters.guest_lists_ops == 0'
 }
 
+@test "discards and writes of zeroes" {
+	serve_disk
+	guest zeroes
+	grep -qx '131072 sectors' "$dir/guest.out"
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters.guest_failed_ops == 0' \
+		'.roles.disk.counters | .guest_discards_ops > 30 and .guest_write_zeroes_ops > 30' \
+		'.roles.disk.counters | .guest_discards_ops + .guest_write_zeroes_ops == 100'
+}
+
+@test "discards and writes of zeroes of blocks of 4096 bytes in a file" {
+	need file
+	truncate -s 16M "$dir/volume"
+	fallocate -n -p -o 0 -l 4096 "$dir/volume" || skip "the file system punches no holes"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	serve_disk
+	guest zeroes
+	guest segments
+	ended
+}
+
+@test "discards and writes of zeroes that break the rules change nothing" {
+	serve_disk
+	guest segments
+	grep -qx '23 segments' "$dir/guest.out"
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters | .guest_discards_ops == 0 and .guest_write_zeroes_ops == 0'
+}
+
+@test "a disk that is read-only offers neither discards nor writes of zeroes" {
+	disk_options='read_only = true;'
+	serve_disk
+	guest no-zeroes
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters | .guest_discards_ops == 0 and .guest_write_zeroes_ops == 0'
+}
+
 broken_rings() {
 	serve_disk
 	guest hostile

@@ -25,8 +25,8 @@ const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
 char *low, *high;
 uint16_t avail_idx, used_idx;
-uint32_t blk_size;
 uint64_t capacity;
+uint32_t blk_size, discard_max, zeroes_max;
 unsigned long n_requests, n_reconnects;
 int uses_events;
 
@@ -157,7 +157,8 @@ void negotiate(void)
 {
 	const uint64_t wanted = 1ull << VIRTIO_F_VERSION_1 | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
 				1ull << VIRTIO_BLK_F_FLUSH | 1ull << VIRTIO_BLK_F_SEG_MAX |
-				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << 30 |
+				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << VIRTIO_BLK_F_DISCARD |
+				1ull << VIRTIO_BLK_F_WRITE_ZEROES | 1ull << 30 |
 				(uint64_t)uses_events << VIRTIO_RING_F_EVENT_IDX;
 	uint64_t protocol;
 
@@ -171,6 +172,24 @@ void negotiate(void)
 	send_message(SET_PROTOCOL_FEATURES, 0, &protocol, 8, NULL, 0);
 	must(SET_OWNER, NULL, 0, NULL, 0);
 	must(SET_FEATURES, &features, 8, NULL, 0);
+}
+
+/*
+ * Check the limits of an operation that has one segment in a request. Returns its sectors; 0: the
+ * device does not offer it.
+ */
+static uint32_t segment_limit(unsigned feature, uint32_t sectors, uint32_t n, uint32_t unit)
+{
+	const uint32_t block = blk_size / SECTOR;
+
+	if (!(features >> feature & 1)) {
+		if (sectors != 0 || n != 0)
+			fail("limits of feature %u, which is not offered", feature);
+		return 0;
+	}
+	if (sectors == 0 || sectors % block != 0 || n != 1 || unit != block)
+		fail("feature %u: %u sectors, %u segments, unit %u", feature, sectors, n, unit);
+	return sectors;
 }
 
 void read_config(void)
@@ -190,6 +209,10 @@ void read_config(void)
 	if (m.config.capacity * SECTOR < MODEL || m.config.seg_max < 2 || blk_size < SECTOR)
 		fail("configuration: %llu sectors, seg_max %u, block %u",
 		     (unsigned long long)m.config.capacity, m.config.seg_max, blk_size);
+	discard_max = segment_limit(VIRTIO_BLK_F_DISCARD, m.config.max_discard_sectors,
+				    m.config.max_discard_seg, m.config.discard_sector_alignment);
+	zeroes_max = segment_limit(VIRTIO_BLK_F_WRITE_ZEROES, m.config.max_write_zeroes_sectors,
+				   m.config.max_write_zeroes_seg, blk_size / SECTOR);
 }
 
 int open_channel(void)

@@ -64,7 +64,8 @@ extern int inflight_fd;  /* -1: no memory for requests in flight */
 extern char *low, *high; /* the regions here */
 extern uint16_t avail_idx, used_idx;
 extern uint32_t blk_size;
-extern uint64_t capacity; /* of the volume, in sectors */
+extern uint64_t capacity;                /* sectors */
+extern uint32_t discard_max, zeroes_max; /* sectors in a request; 0: not offered */
 extern unsigned long n_requests, n_reconnects;
 extern int uses_events; /* negotiate VIRTIO_RING_F_EVENT_IDX */
 
@@ -144,6 +145,8 @@ struct piece {
 	uint32_t bytes;
 };
 
+/* Wait for the answer to the request in flight. Returns the bytes written. */
+uint32_t wait_used(void);
 /* Do a request. Returns its status. */
 uint8_t request(uint32_t type, uint64_t sector, const struct piece *piece, uint32_t n);
 void fill_model(void);
@@ -151,6 +154,8 @@ void fill_model(void);
 void use(unsigned n);
 void verify_all(void);
 void verify(void);
+/* Discard a range, or write zeroes to it. Returns the status. */
+uint8_t segment(uint32_t type, uint64_t sector, uint32_t sectors, uint32_t flags);
 
 /* -- commands of other files -- */
 /* Run many requests at a time until the file `until` exists. */
@@ -170,6 +175,7 @@ void half_broken(void);
 void events(void);
 void left_over(void);
 void hostile(void);
+void segments(void);
 void messages(void);
 void memory(void);
 

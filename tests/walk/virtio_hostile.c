@@ -82,6 +82,97 @@ void hostile(void)
 	printf("%zu rings\n", sizeof(hostiles) / sizeof(hostiles[0]));
 }
 
+/* -- hostile segments of discards and writes of zeroes -- */
+
+#define DISCARD VIRTIO_BLK_T_DISCARD
+#define ZEROES VIRTIO_BLK_T_WRITE_ZEROES
+#define END (uint64_t) - 1 /* of the volume */
+#define ONE 1              /* as many sectors as a block */
+#define MANY 2             /* more sectors than the limit */
+
+static const struct wrong_segment {
+	const char *what;
+	uint32_t type, bytes; /* bytes: length of the data */
+	uint64_t sector;
+	uint32_t sectors, flags;
+	uint16_t in; /* flag of its descriptor */
+	uint8_t status;
+} wrong_segments[] = {
+	{"a discard beyond the end", DISCARD, 16, 1ull << 40, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes beyond the end", ZEROES, 16, 1ull << 40, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard that begins at the end", DISCARD, 16, END, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes that begin at the end", ZEROES, 16, END, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard whose offset wraps around", DISCARD, 16, 1ull << 55, ONE, 0, 0,
+	 VIRTIO_BLK_S_IOERR},
+	{"zeroes whose offset wraps around", ZEROES, 16, 1ull << 55, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard that is too long", DISCARD, 16, 0, MANY, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes that are too long", ZEROES, 16, 0, MANY, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard of 2^32 - 1 sectors", DISCARD, 16, 0, ~0u, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes of 2^32 - 1 sectors", ZEROES, 16, 0, ~0u, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard with the flag for zeroes", DISCARD, 16, 0, ONE, 1, 0, VIRTIO_BLK_S_UNSUPP},
+	{"a discard with an unknown flag", DISCARD, 16, 0, ONE, 2, 0, VIRTIO_BLK_S_UNSUPP},
+	{"zeroes with an unknown flag", ZEROES, 16, 0, ONE, 2, 0, VIRTIO_BLK_S_UNSUPP},
+	{"zeroes with an unknown flag and a known one", ZEROES, 16, 0, ONE, 1 | 1u << 31, 0,
+	 VIRTIO_BLK_S_UNSUPP},
+	{"a discard with a writable segment", DISCARD, 16, 0, ONE, 0, W, VIRTIO_BLK_S_IOERR},
+	{"zeroes with a writable segment", ZEROES, 16, 0, ONE, 0, W, VIRTIO_BLK_S_IOERR},
+	{"a discard without a segment", DISCARD, 0, 0, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes with a part of a segment", ZEROES, 15, 0, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a discard with a longer segment", DISCARD, 17, 0, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"zeroes with two segments", ZEROES, 32, 0, ONE, 0, 0, VIRTIO_BLK_S_IOERR},
+	{"a secure erase", VIRTIO_BLK_T_SECURE_ERASE, 16, 0, ONE, 0, 0, VIRTIO_BLK_S_UNSUPP},
+	{"a discard of no sector", DISCARD, 16, 0, 0, 0, 0, VIRTIO_BLK_S_OK},
+	{"zeroes of no sector", ZEROES, 16, 0, 0, 0, 0, VIRTIO_BLK_S_OK},
+};
+
+/* Returns the status of a request, and checks the length that the device reports. */
+static uint8_t do_segment(const struct wrong_segment *w)
+{
+	const struct virtio_blk_outhdr header = {.type = w->type};
+	const uint32_t block = blk_size / SECTOR,
+		       most = w->type == DISCARD ? discard_max : zeroes_max;
+	const struct virtio_blk_discard_write_zeroes range = {w->sector == END ? capacity
+									       : w->sector,
+							      w->sectors == ONE    ? block
+							      : w->sectors == MANY ? most + block
+										   : w->sectors,
+							      w->flags};
+	char *status = at(HEADER + sizeof(header));
+
+	memcpy(at(HEADER), &header, sizeof(header));
+	for (unsigned i = 0; i < 4; i++)
+		memcpy(at(DATA + i * sizeof(range)), &range, sizeof(range));
+	*status = 0x55;
+	descs()[0] = (struct vring_desc){GPA + HEADER, sizeof(header), N, 1};
+	descs()[1] = (struct vring_desc){GPA + DATA, w->bytes, w->in | N, 2};
+	descs()[2] = (struct vring_desc){GPA + HEADER + sizeof(header), 1, W, 0};
+	publish(0, 1);
+	if (wait_used() != !w->in)
+		fail("%s: wrong length of the answer", w->what);
+	return (uint8_t)*status;
+}
+
+void segments(void)
+{
+	const uint32_t block = blk_size / SECTOR;
+
+	fill_model();
+	for (size_t i = 0; i < sizeof(wrong_segments) / sizeof(wrong_segments[0]); i++) {
+		const struct wrong_segment *w = &wrong_segments[i];
+		const uint8_t status = do_segment(w);
+
+		if (status != w->status)
+			fail("%s: status %u, not %u", w->what, status, w->status);
+	}
+	for (uint32_t type = DISCARD; block > 1 && type <= ZEROES; type += ZEROES - DISCARD)
+		if (segment(type, 1, block, 0) != VIRTIO_BLK_S_IOERR ||
+		    segment(type, 0, block - 1, 0) != VIRTIO_BLK_S_IOERR)
+			fail("request of type %u: a part of a block is accepted", type);
+	verify_all();
+	use(10);
+	printf("%zu segments\n", sizeof(wrong_segments) / sizeof(wrong_segments[0]));
+}
+
 /* -- hostile messages -- */
 
 static const struct wrong {

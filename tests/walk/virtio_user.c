@@ -3,6 +3,9 @@
  * virtio_user SOCKET COMMAND [ARGUMENT] - the front end of a vhost-user-blk device: a small driver
  *
  *      verify            reads and writes of many shapes, compared with a model; flush, serial
+ *      zeroes            discards, writes zeroes, writes and reads, compared with a model
+ *      segments          wrong requests to discard or write zeroes, which must change nothing
+ *      no-zeroes         the device must not offer and not do discards and writes of zeroes
  *      run FILE          writes and verifies until FILE exists; prints the number of requests
  *      survive FILE      runs many requests at a time until FILE exists; connects again when the
  *                        device ends, which must return each request once
@@ -42,8 +45,7 @@
 
 static uint8_t model[MODEL], flat[1 << 18];
 
-/* Wait for the answer to the request in flight. Returns the bytes written. */
-static uint32_t wait_used(void)
+uint32_t wait_used(void)
 {
 	while (!want_call(0)) {
 		struct pollfd p = {.fd = call, .events = POLLIN};
@@ -81,7 +83,10 @@ static void place(const struct vring_desc *d, uint32_t n)
 uint8_t request(uint32_t type, uint64_t sector, const struct piece *piece, uint32_t n)
 {
 	struct virtio_blk_outhdr header = {.type = type, .sector = sector};
-	const uint16_t in = type == VIRTIO_BLK_T_OUT ? 0 : VRING_DESC_F_WRITE;
+	const uint16_t in = type == VIRTIO_BLK_T_OUT || type == VIRTIO_BLK_T_DISCARD ||
+					    type == VIRTIO_BLK_T_WRITE_ZEROES
+				    ? 0
+				    : VRING_DESC_F_WRITE;
 	struct vring_desc d[NUM];
 	uint32_t bytes = 0, written, expected;
 	uint8_t status;
@@ -222,6 +227,59 @@ void verify(void)
 	verify_all();
 }
 
+uint8_t segment(uint32_t type, uint64_t sector, uint32_t sectors, uint32_t flags)
+{
+	const struct virtio_blk_discard_write_zeroes range = {sector, sectors, flags};
+	/* one piece, or two with a gap, on both sides of the end of a region too */
+	const uint32_t first = below(2) ? sizeof(range) : 1 + below(sizeof(range) - 1);
+	const uint64_t offset = below(2) ? DATA + below(64) : HALF - first;
+	const struct piece piece[2] = {{offset, first},
+				       {offset + first + below(2), sizeof(range) - first}};
+
+	memcpy(flat, &range, sizeof(range));
+	copy(piece, first < sizeof(range) ? 2 : 1, 1);
+	return request(type, 0, piece, first < sizeof(range) ? 2 : 1);
+}
+
+/* Discard blocks, or write zeroes to them. The stores of the tests read as zeroes in both cases. */
+static void wipe_some(void)
+{
+	const uint32_t type = below(2) ? VIRTIO_BLK_T_DISCARD : VIRTIO_BLK_T_WRITE_ZEROES;
+	const uint32_t most = type == VIRTIO_BLK_T_DISCARD ? discard_max : zeroes_max;
+	const uint32_t unit = blk_size / SECTOR, blocks = MODEL / blk_size;
+	const uint32_t limit = most / unit < 64 ? most / unit : 64, count = 1 + below(limit);
+	const uint32_t first = below(blocks - count);
+	const uint32_t flags = type == VIRTIO_BLK_T_WRITE_ZEROES && below(2)
+				       ? VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP
+				       : 0;
+
+	if (segment(type, (uint64_t)first * unit, count * unit, flags) != VIRTIO_BLK_S_OK)
+		fail("request of type %u: %u blocks at block %u failed", type, count, first);
+	memset(model + (size_t)first * blk_size, 0, (size_t)count * blk_size);
+}
+
+static void zeroes(void)
+{
+	if (discard_max == 0 || zeroes_max == 0)
+		fail("discards or writes of zeroes are not offered");
+	fill_model();
+	for (unsigned i = 0; i < 100; i++) {
+		wipe_some();
+		use(3);
+	}
+	verify_all();
+	printf("%u sectors\n", zeroes_max);
+}
+
+static void no_zeroes(void)
+{
+	if (discard_max != 0 || zeroes_max != 0)
+		fail("discards or writes of zeroes are offered");
+	if (segment(VIRTIO_BLK_T_DISCARD, 0, 8, 0) == VIRTIO_BLK_S_OK ||
+	    segment(VIRTIO_BLK_T_WRITE_ZEROES, 0, 8, 0) == VIRTIO_BLK_S_OK)
+		fail("a disk that is read-only is changed");
+}
+
 static void run(const char *until)
 {
 	fill_model();
@@ -293,6 +351,12 @@ int main(int argc, char **argv)
 		drain(argv[3]);
 	else if (strcmp(command, "hostile") == 0)
 		hostile();
+	else if (strcmp(command, "segments") == 0)
+		segments();
+	else if (strcmp(command, "zeroes") == 0)
+		zeroes();
+	else if (strcmp(command, "no-zeroes") == 0)
+		no_zeroes();
 	else if (strcmp(command, "descriptors") == 0)
 		descriptors();
 	else if (strcmp(command, "late-call") == 0)

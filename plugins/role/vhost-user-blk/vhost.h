@@ -34,7 +34,7 @@ struct vhost_conf {
 
 /* Counters of a queue; its lane writes them. */
 struct vhost_counters {
-	uint64_t *requests, *failed, *lists, *bounced, *bounced_bytes, *broken;
+	uint64_t *requests, *failed, *lists, *bounced, *bounced_bytes, *broken, *discards, *zeroes;
 };
 
 /* A request of the guest. */
@@ -159,6 +159,17 @@ struct vhost_role {
 	uint32_t n_queues;
 	struct vhost_queue *queues;
 };
+
+/* Returns the limit of a discard or a write of zeroes, in bytes: a multiple of the block size. */
+static inline uint32_t vhost_segment_max(const struct gantry_volume_info *volume)
+{
+	return volume->max_io & ~(volume->block_size - 1);
+}
+
+static inline bool vhost_is_read_only(const struct vhost_role *role)
+{
+	return role->conf->read_only || (role->volume.flags & GANTRY_VOLUME_READ_ONLY) != 0;
+}
 
 /* -- vhost_role.c -- */
 /* End the role if the front end has gone and the session has ended. */

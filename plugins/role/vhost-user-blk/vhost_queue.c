@@ -571,7 +571,10 @@ static int make_counters(struct vhost_queue *queue)
 	c->bounced = host->counter(host, "guest_bounced_ops");
 	c->bounced_bytes = host->counter(host, "guest_bounced_bytes");
 	c->broken = host->counter(host, "guest_broken_rings");
-	return c->requests && c->failed && c->lists && c->bounced && c->bounced_bytes && c->broken
+	c->discards = host->counter(host, "guest_discards_ops");
+	c->zeroes = host->counter(host, "guest_write_zeroes_ops");
+	return c->requests && c->failed && c->lists && c->bounced && c->bounced_bytes &&
+			       c->broken && c->discards && c->zeroes
 		       ? 0
 		       : -ENOMEM;
 }

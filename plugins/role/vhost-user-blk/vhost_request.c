@@ -2,7 +2,8 @@
 /*
  * vhost_request.c - turns requests of a guest into IOs. Lane's thread.
  *
- * The data of a request is in pieces. Each IO takes the next part, by the first rule that applies:
+ * A discard or a write of zeroes is one IO. The data of a read or write is in pieces. Each IO takes
+ * the next part, by the first rule that applies:
  *
  *      the rest is in one piece       that piece
  *      the volume takes lists         the next pieces, as a list
@@ -52,14 +53,14 @@ static int get_id(const struct vhost_queue *queue, struct vhost_request *request
 	return done(request, GANTRY_S_OK);
 }
 
-static int read_or_write(const struct vhost_queue *queue, struct vhost_request *request,
-			 uint64_t sector)
+/* Check the range of request->bytes bytes at a sector, and set request->offset. */
+static int set_range(const struct vhost_queue *queue, struct vhost_request *request,
+		     uint64_t sector)
 {
 	const struct gantry_volume_info *volume = &queue->role->volume;
 	const uint64_t mask = volume->block_size - 1;
 
-	if (request->opcode == GANTRY_OP_WRITE &&
-	    (queue->role->conf->read_only || (volume->flags & GANTRY_VOLUME_READ_ONLY) != 0))
+	if (gantry_op_writes(request->opcode) && vhost_is_read_only(queue->role))
 		return done(request, GANTRY_S_READ_ONLY);
 	if (sector > volume->size / SECTOR ||
 	    !gantry_range_ok(sector * SECTOR, request->bytes, volume->size))
@@ -68,6 +69,35 @@ static int read_or_write(const struct vhost_queue *queue, struct vhost_request *
 	if (((request->offset | request->bytes) & mask) != 0)
 		return done(request, GANTRY_S_INVALID);
 	return request->bytes == 0 ? done(request, GANTRY_S_OK) : 0;
+}
+
+/*
+ * DISCARD and WRITE_ZEROES: the data is one segment, which names the range. A request with more
+ * segments fails, because the device offers one.
+ */
+static int discard_or_zero(struct vhost_queue *queue, struct vhost_request *request,
+			   enum gantry_opcode opcode)
+{
+	const struct gantry_volume_info *volume = &queue->role->volume;
+	const uint32_t accepted = opcode == GANTRY_OP_WRITE_ZEROES
+					  ? VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP
+					  : 0;
+	struct virtio_blk_discard_write_zeroes segment;
+
+	request->opcode = (uint8_t)opcode;
+	request->n = 0;
+	request->bytes = 0;
+	if ((volume->ops & 1u << opcode) == 0)
+		return done(request, GANTRY_S_UNSUPPORTED);
+	if (request->in_bytes != 0 || queue->chain.out_bytes != sizeof(segment))
+		return done(request, GANTRY_S_INVALID);
+	vhost_chain_read(&queue->chain, &segment, sizeof(segment));
+	if ((le32toh(segment.flags) & ~accepted) != 0)
+		return done(request, GANTRY_S_UNSUPPORTED);
+	request->bytes = (uint64_t)le32toh(segment.num_sectors) * SECTOR;
+	if (request->bytes > vhost_segment_max(volume))
+		return done(request, GANTRY_S_INVALID);
+	return set_range(queue, request, le64toh(segment.sector));
 }
 
 int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request)
@@ -97,10 +127,14 @@ int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request)
 	case VIRTIO_BLK_T_OUT:
 		if ((type == VIRTIO_BLK_T_OUT ? chain->in_bytes : chain->out_bytes) != 0)
 			return done(request, GANTRY_S_INVALID);
-		return read_or_write(queue, request, le64toh(header.sector));
+		return set_range(queue, request, le64toh(header.sector));
 	case VIRTIO_BLK_T_FLUSH:
 		request->bytes = 0;
 		return 0;
+	case VIRTIO_BLK_T_DISCARD:
+		return discard_or_zero(queue, request, GANTRY_OP_DISCARD);
+	case VIRTIO_BLK_T_WRITE_ZEROES:
+		return discard_or_zero(queue, request, GANTRY_OP_WRITE_ZEROES);
 	case VIRTIO_BLK_T_GET_ID:
 		return get_id(queue, request, n_out);
 	default:
@@ -237,13 +271,29 @@ static void fill_data(struct vhost_queue *queue, struct vhost_request *request,
 	advance(request, bytes);
 }
 
+/* Fill the descriptor of a flush, a discard or a write of zeroes. */
+static void fill_range(struct vhost_queue *queue, struct vhost_request *request,
+		       struct gantry_io *io)
+{
+	const bool zeroes = request->opcode == GANTRY_OP_WRITE_ZEROES;
+
+	gantry_engine_fill(queue->engine, io, request->opcode,
+			   zeroes && queue->fua ? GANTRY_IO_FUA : 0, request->offset,
+			   (uint32_t)request->bytes, 0);
+	request->done = request->bytes;
+	if (zeroes)
+		gantry_count(queue->counters.zeroes, 1);
+	else if (request->opcode == GANTRY_OP_DISCARD)
+		gantry_count(queue->counters.discards, 1);
+}
+
 static void fill(struct vhost_queue *queue, struct vhost_request *request, struct gantry_io *io)
 {
 	queue->ios[io->slot] = (struct vhost_io){.request = request};
-	if (request->opcode == GANTRY_OP_FLUSH)
-		gantry_engine_fill(queue->engine, io, GANTRY_OP_FLUSH, 0, 0, 0, 0);
-	else
+	if (gantry_op_has_data(request->opcode))
 		fill_data(queue, request, io);
+	else
+		fill_range(queue, request, io);
 	request->is_submitted = request->done == request->bytes;
 }
 

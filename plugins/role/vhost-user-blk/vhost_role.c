@@ -41,6 +41,7 @@ void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, u
 {
 	const struct vhost_role *role =
 		(struct vhost_role *)((char *)device - offsetof(struct vhost_role, device));
+	const uint32_t most = htole32(vhost_segment_max(&role->volume) / 512);
 	uint8_t space[VHOST_CONFIG_MAX] = {0};
 	struct virtio_blk_config config = {.capacity = htole64(role->volume.size / 512),
 					   .seg_max = htole32(VHOST_SEG_MAX),
@@ -48,6 +49,16 @@ void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, u
 					   .num_queues = htole16((uint16_t)role->n_queues)};
 
 	_Static_assert(sizeof(config) <= sizeof(space), "the space has all fields");
+	if (device->offered & 1ull << VIRTIO_BLK_F_DISCARD) {
+		config.max_discard_sectors = most;
+		config.max_discard_seg = htole32(1);
+		config.discard_sector_alignment = htole32(role->volume.block_size / 512);
+	}
+	if (device->offered & 1ull << VIRTIO_BLK_F_WRITE_ZEROES) {
+		config.max_write_zeroes_sectors = most;
+		config.max_write_zeroes_seg = htole32(1);
+		config.write_zeroes_may_unmap = 1; /* the backend decides */
+	}
 	memcpy(space, &config, sizeof(config));
 	memcpy(to, space + offset, bytes);
 }
@@ -55,14 +66,20 @@ void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, u
 static void offer(struct vhost_role *role)
 {
 	struct vhost_device *device = &role->device;
+	const uint32_t ops = role->volume.ops;
 
 	device->offered = 1ull << VIRTIO_F_VERSION_1 | 1ull << VHOST_F_PROTOCOL_FEATURES |
 			  1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VIRTIO_RING_F_EVENT_IDX |
 			  1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_BLK_SIZE;
-	if (role->volume.ops & 1u << GANTRY_OP_FLUSH)
+	if (ops & 1u << GANTRY_OP_FLUSH)
 		device->offered |= 1ull << VIRTIO_BLK_F_FLUSH;
-	if (role->conf->read_only || (role->volume.flags & GANTRY_VOLUME_READ_ONLY) != 0)
+	if (vhost_is_read_only(role))
 		device->offered |= 1ull << VIRTIO_BLK_F_RO;
+	else
+		device->offered |= (uint64_t)gantry_op_in(GANTRY_OP_DISCARD, ops)
+					   << VIRTIO_BLK_F_DISCARD |
+				   (uint64_t)gantry_op_in(GANTRY_OP_WRITE_ZEROES, ops)
+					   << VIRTIO_BLK_F_WRITE_ZEROES;
 	if (role->n_queues > 1)
 		device->offered |= 1ull << VIRTIO_BLK_F_MQ;
 	device->protocol_offered = 1ull << VHOST_P_MQ | 1ull << VHOST_P_REPLY_ACK |
