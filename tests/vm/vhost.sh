@@ -31,7 +31,8 @@ verdict() # STATUS WHAT
 
 begin() # NAME
 {
-	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>"$dir/$1.log" &
+	: >"$dir/$1.log" # here, not in the new process: `seen` must not find a line of the former one
+	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>>"$dir/$1.log" &
 	pids[$1]=$!
 }
 
