@@ -14,6 +14,24 @@ mkdir -p "$place"
 dd if=/dev/urandom of="$TMPDIR/content" bs=1M count=16 status=none
 dd if="$TMPDIR/content" of=/dev/vda bs=128K oflag=direct conv=fsync status=none
 dd if=/dev/vda bs=4K count=4096 iflag=direct status=none | cmp - "$TMPDIR/content"
+
+# discards and writes of zeroes change their range, and nothing else; the store is a file, which has holes afterwards
+grep -H . /sys/block/vda/queue/{discard_granularity,discard_max_bytes,write_zeroes_max_bytes}
+[ "$(cat /sys/block/vda/queue/discard_max_bytes)" -gt 0 ]
+[ "$(cat /sys/block/vda/queue/write_zeroes_max_bytes)" -gt 0 ]
+cp "$TMPDIR/content" "$TMPDIR/expected"
+wipe() # FIRST COUNT OPTION... - blocks of 64 KiB
+{
+	blkdiscard -f -o $(($1 * 65536)) -l $(($2 * 65536)) "${@:3}" /dev/vda
+	dd if=/dev/zero of="$TMPDIR/expected" bs=64K seek="$1" count="$2" conv=notrunc status=none
+}
+if command -v blkdiscard >/dev/null; then
+	wipe 3 5
+	wipe 20 64 -z
+	wipe 100 1 -z
+	dd if=/dev/vda bs=4K count=4096 iflag=direct status=none | cmp - "$TMPDIR/expected"
+	echo "blkdiscard: $(cat /sys/block/vda/stat)"
+fi
 mkfs.ext4 -q /dev/vda
 mount /dev/vda "$place"
 # a database prints the number of each transaction after it is committed
@@ -39,6 +57,11 @@ echo "400 transactions"
 for i in $(seq 12); do
 	cmp "$place/$i" "$TMPDIR/content"
 done
+! command -v fstrim >/dev/null || fstrim -v "$place"
+umount "$place"
+echo 3 >/proc/sys/vm/drop_caches
+mount /dev/vda "$place"
+cmp "$place/12" "$TMPDIR/content"
 # the volume grows, and the file system with it
 echo growing
 size=$(cat /sys/block/vda/size)
