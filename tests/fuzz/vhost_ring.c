@@ -4,9 +4,9 @@
  * loads
  *
  * The input determines the value of each load through gantry/shm.h: mostly one near that of a
- * correct guest. Each piece of an accepted request must be inside the memory of the guest. With
- * event index the device must ask for kicks at its next entry, and call exactly when it has
- * returned the entry that the guest asked for.
+ * correct guest. Each piece of an accepted request must be inside the memory of the guest. Each IO
+ * must be one that the volume accepts. With event index the device must ask for kicks at its next
+ * entry, and call exactly when it has returned the entry that the guest asked for.
  */
 #define GANTRY_SHM_TEST
 #include <stdint.h>
@@ -15,6 +15,11 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
 
 #include "../../plugins/role/vhost-user-blk/vhost_memory.c"
 #include "../../plugins/role/vhost-user-blk/vhost_ring.c"
+
+/* both files have functions of this name */
+#define broken request_broken
+#include "../../plugins/role/vhost-user-blk/vhost_request.c"
+#undef broken
 #include "fuzz/require.h"
 
 #include <stdlib.h>
@@ -24,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define GPA 0x10000u
 #define BYTES 0x4000u /* of a region */
 #define NUM 8u
+#define BLOCK 1024u /* of the volume */
+#define BLOCKS 64u
 #define HOLE 0x1000u     /* between the second and the third region, for the guest */
 #define LOADS_MAX 10000u /* of one call: more would be a loop */
 
@@ -35,6 +42,20 @@ static unsigned n_loads;
 static uint16_t last_load; /* of 16 bits */
 static int has_call;       /* the ring has decided about an interrupt since its start */
 static uint16_t called;    /* index of the used ring at that time */
+
+/* what the device reads from a request */
+static struct {
+	struct virtio_blk_outhdr header;
+	struct virtio_blk_discard_write_zeroes segment;
+} content;
+static unsigned content_at;
+static int reads_content;
+
+static uint8_t buffer[VHOST_SLOT_BYTES] __attribute__((aligned(4096)));
+static struct gantry_io slot;
+static struct vhost_conf conf;
+static struct vhost_role role;
+static struct vhost_queue queue;
 
 static uint64_t bytes(unsigned n)
 {
@@ -76,25 +97,14 @@ static uint64_t address(void)
 /* Returns the second word of a descriptor: length, flags and successor. */
 static uint64_t details(void)
 {
-	const uint64_t kind = bytes(1), length = kind & 1 ? bytes(2) : (kind >> 3) * 16;
+	const uint64_t kind = bytes(1);
+	const uint64_t length = kind % 16 == 13 ? 1 /* a status */
+				: kind & 1      ? bytes(2)
+						: (kind >> 3) * 16;
+	uint64_t value = kind % 16 == 15 ? bytes(4) : length;
 
-	return (kind % 16 == 15 ? bytes(4) : length) | (bytes(1) % 8) << 32 |
-	       bytes(1) % (NUM + 1) << 48;
-}
-
-uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
-{
-	const uint8_t *at = (const uint8_t *)(uintptr_t)p;
-
-	require(width == 8 || width == 16 || width == 64);
-	require(is_guest(at, width / 8) && (uintptr_t)p % (width / 8) == 0);
-	require(++n_loads < LOADS_MAX);
-	if (width == 8) /* of a header */
-		return bytes(1);
-	if (width == 64)
-		return (uintptr_t)p % 16 == 0 ? address() : details();
-	last_load = (uint16_t)(bytes(1) % 4 == 0 ? bytes(2) : bytes(1) % (NUM + 1));
-	return last_load;
+	value |= (bytes(1) % 8) << 32;
+	return value | bytes(1) % (NUM + 1) << 48;
 }
 
 static void check(const struct vhost_chain *chain)
@@ -138,26 +148,172 @@ static void use_events(struct vhost_ring *ring, bool on)
 	require(word(ring->used, 0) == 0);
 }
 
+/* -- requests -- */
+
+/* Returns a sector or a number of sectors: mostly of the volume, or near its end. */
+static uint64_t number(void)
+{
+	return bytes(1) % 8 == 7 ? bytes(8) : bytes(1) % (BLOCKS + 2) * (BLOCK / SECTOR);
+}
+
+static void make_content(void)
+{
+	static const uint32_t types[] = {VIRTIO_BLK_T_IN,      VIRTIO_BLK_T_OUT,
+					 VIRTIO_BLK_T_FLUSH,   VIRTIO_BLK_T_GET_ID,
+					 VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_WRITE_ZEROES,
+					 VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_WRITE_ZEROES};
+	const uint64_t kind = bytes(1);
+
+	content.header.type = kind == 255 ? (uint32_t)bytes(4) : types[kind % 8];
+	content.header.sector = number();
+	content.segment.sector = number();
+	content.segment.num_sectors = (uint32_t)number();
+	content.segment.flags = bytes(1) % 4 == 3 ? (uint32_t)bytes(4) : (uint32_t)bytes(1) % 2;
+	content_at = 0;
+}
+
+/* A request is read from its first byte on: the header, and then the segment. */
+static uint64_t next_content(unsigned n)
+{
+	uint64_t value = 0;
+
+	require(content_at + n <= sizeof(content));
+	memcpy(&value, (const uint8_t *)&content + content_at, n);
+	content_at += n;
+	return value;
+}
+
+static void check_list(const struct gantry_io *io)
+{
+	const struct gantry_pieces *list = io->data;
+	uint64_t sum = 0;
+
+	require(list->count != 0 && list->count <= GANTRY_LIST_MAX);
+	for (uint32_t i = 0; i < list->count; i++) {
+		require(list->piece[i].iov_len != 0);
+		require(is_guest(list->piece[i].iov_base, list->piece[i].iov_len));
+		sum += list->piece[i].iov_len;
+	}
+	require(sum == io->length);
+}
+
+static void check_io(const struct gantry_io *io)
+{
+	const struct gantry_volume_info *volume = &role.volume;
+
+	if (!gantry_op_has_range(io->opcode))
+		return;
+	require(io->length != 0 && io->length <= volume->max_io);
+	require(((io->offset | io->length) & (volume->block_size - 1)) == 0);
+	require(gantry_range_ok(io->offset, io->length, volume->size));
+	require(!gantry_op_writes(io->opcode) || !conf.read_only);
+	if (!gantry_op_has_data(io->opcode)) {
+		const int is_discard = content.header.type == VIRTIO_BLK_T_DISCARD;
+
+		require(io->opcode == (is_discard ? GANTRY_OP_DISCARD : GANTRY_OP_WRITE_ZEROES));
+		require((volume->ops & 1u << io->opcode) != 0);
+		require(content.segment.sector <= volume->size / SECTOR);
+		require(io->offset == content.segment.sector * SECTOR);
+		require(io->length == (uint64_t)content.segment.num_sectors * SECTOR);
+		require(content.segment.flags <= (is_discard ? 0u : 1u));
+	} else if (io->flags & GANTRY_IO_LIST) {
+		check_list(io);
+	} else if (io->region == GANTRY_ENGINE_HANDLE) {
+		require(io->data == buffer && io->length <= VHOST_SLOT_BYTES);
+	} else {
+		require(is_guest(io->data, io->length));
+	}
+}
+
+static int submit(struct gantry_engine_queue *engine_queue, struct gantry_io *one)
+{
+	check_io(one);
+	one->status = GANTRY_S_OK;
+	vhost_request_io_done(&queue, one);
+	gantry_engine_put(engine_queue, one);
+	return 0;
+}
+
+static const struct gantry_engine_ops engine_ops = {.submit_kept = submit};
+static uint16_t free_slots[1];
+static struct gantry_engine_queue engine = {.ops = &engine_ops,
+					    .up = GANTRY_ENGINE_UP_KEPT,
+					    .ios = &slot,
+					    .free = free_slots,
+					    .n_free = 1,
+					    .memory = buffer};
+
+static void make_queue(void)
+{
+	static struct gantry_pieces pieces[1];
+	static struct vhost_io ios[1];
+	static uint64_t counted;
+
+	conf = (struct vhost_conf){.serial = "serial"};
+	role = (struct vhost_role){.conf = &conf,
+				   .volume = {.size = BLOCKS * BLOCK, .block_size = BLOCK}};
+	conf.read_only = bytes(1) % 4 == 3;
+	role.volume.ops = ~(uint32_t)bytes(1) | GANTRY_OPS_DATA;
+	role.volume.flags = bytes(1) % 2 ? GANTRY_VOLUME_LISTS : 0;
+	role.volume.max_io = BLOCK * (1 + (uint32_t)bytes(1) % 8);
+	queue.role = &role;
+	queue.engine = &engine;
+	queue.ios = ios;
+	queue.pieces = pieces;
+	queue.fua = bytes(1) % 2;
+	queue.counters = (struct vhost_counters){&counted, &counted, &counted, &counted,
+						 &counted, &counted, &counted, &counted};
+}
+
+/* Turn the chain of the queue into a request, and do it. */
+static void do_request(void)
+{
+	static struct vhost_request request;
+	int rc;
+
+	memset(&request, 0, offsetof(struct vhost_request, piece));
+	make_content();
+	reads_content = 1;
+	rc = vhost_request_init(&queue, &request);
+	reads_content = 0;
+	check(&queue.chain);
+	if (rc < 0)
+		return;
+	require(is_guest(request.status_addr, 1));
+	if (rc == 0)
+		require(vhost_request_submit(&queue, &request));
+	require(request.is_submitted && request.n_ios == 0 && engine.n_free == 1);
+}
+
+uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)p;
+
+	require(width == 8 || width == 16 || width == 64);
+	require(is_guest(at, width / 8) && (uintptr_t)p % (width / 8) == 0);
+	require(++n_loads < LOADS_MAX);
+	if (reads_content)
+		return next_content(width / 8);
+	if (width == 64)
+		return (uintptr_t)p % 16 == 0 ? address() : details();
+	last_load = (uint16_t)(bytes(1) % 4 == 0 ? bytes(2) : bytes(1) % (NUM + 1));
+	return last_load;
+}
+
 static void use(struct vhost_ring *ring)
 {
-	static struct vhost_chain chain;
-	uint8_t header[16], *status;
 	uint16_t head = NUM;
 
 	n_loads = 0;
 	if (vhost_ring_take(ring, &head) != 1)
 		return;
 	require(head < NUM);
-	if (vhost_ring_chain(ring, &memory, head, &chain) != 0) {
+	if (vhost_ring_chain(ring, &memory, head, &queue.chain) != 0) {
 		require(ring->fault[0] != '\0');
 		return;
 	}
-	check(&chain);
-	if (vhost_chain_read(&chain, header, sizeof(header)) == 0)
-		check(&chain);
-	status = vhost_chain_status(&chain);
-	require(!status || is_guest(status, 1));
-	check(&chain);
+	check(&queue.chain);
+	do_request();
 	vhost_ring_put(ring, head, 1);
 	if (ring->has_event_idx) {
 		use_events(ring, bytes(1) % 2);
@@ -199,6 +355,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input = data;
 	left = size;
 	n_loads = 0;
+	make_queue();
 	for (unsigned i = 0; i < sizeof(kept) / 8; i++)
 		kept[i] = bytes(1) % 4 == 0 ? bytes(8) : bytes(1) % 2;
 	mode = bytes(1);
