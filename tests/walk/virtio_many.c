@@ -21,10 +21,12 @@
 #define FIRST_HEADER 0xe000u /* guest memory: header and status of each request, 32 bytes */
 
 static struct one {
-	int is_busy, is_read;
+	int is_busy;
+	uint32_t type;
 	uint8_t data[BYTES]; /* in the volume */
 } ones[REQUESTS];
 static unsigned n_busy;
+static unsigned long n_zeroes;
 static int reconnects;
 
 /* Address of a piece of data: the pieces of a request are not adjacent. */
@@ -35,7 +37,7 @@ static char *piece_at(unsigned i, unsigned k)
 
 static void describe(unsigned i)
 {
-	const uint16_t in = ones[i].is_read ? VRING_DESC_F_WRITE : 0;
+	const uint16_t in = ones[i].type == VIRTIO_BLK_T_IN ? VRING_DESC_F_WRITE : 0;
 	struct vring_desc *d = &descs()[PARTS * i];
 
 	d[0] = (struct vring_desc){GPA + FIRST_HEADER + i * 32, sizeof(struct virtio_blk_outhdr),
@@ -45,27 +47,54 @@ static void describe(unsigned i)
 					       (uint16_t)(in | VRING_DESC_F_NEXT),
 					       (uint16_t)(PARTS * i + 2 + k)};
 	d[3] = (struct vring_desc){GPA + FIRST_HEADER + i * 32 + 16, 1, VRING_DESC_F_WRITE, 0};
+	if (ones[i].type == VIRTIO_BLK_T_WRITE_ZEROES) {
+		d[1].len = sizeof(struct virtio_blk_discard_write_zeroes);
+		d[1].next = (uint16_t)(PARTS * i + 3);
+	}
 }
 
-static void submit(unsigned i, int is_read)
+/* Fill the data of a request, and what the volume contains afterwards. */
+static void make_data(unsigned i)
 {
-	const struct virtio_blk_outhdr header = {
-		.type = is_read ? VIRTIO_BLK_T_IN : VIRTIO_BLK_T_OUT, .sector = i * BYTES / SECTOR};
+	const struct virtio_blk_discard_write_zeroes segment = {.sector = i * BYTES / SECTOR,
+								.num_sectors = BYTES / SECTOR};
 
-	ones[i].is_busy = 1;
-	ones[i].is_read = is_read;
-	n_busy++;
-	memcpy(at(FIRST_HEADER + i * 32), &header, sizeof(header));
-	*at(FIRST_HEADER + i * 32 + 16) = 0x55;
-	for (unsigned k = 0; !is_read && k < BYTES; k++)
+	if (ones[i].type == VIRTIO_BLK_T_WRITE_ZEROES) {
+		memset(ones[i].data, 0, BYTES);
+		memcpy(piece_at(i, 0), &segment, sizeof(segment));
+		return;
+	}
+	for (unsigned k = 0; ones[i].type == VIRTIO_BLK_T_OUT && k < BYTES; k++)
 		ones[i].data[k] = (uint8_t)gantry_random_next(&random_state);
 	for (unsigned k = 0; k < 2; k++)
-		if (is_read)
+		if (ones[i].type == VIRTIO_BLK_T_IN)
 			memset(piece_at(i, k), 0xee, PIECE);
 		else
 			memcpy(piece_at(i, k), ones[i].data + k * PIECE, PIECE);
+}
+
+static void submit(unsigned i, uint32_t type)
+{
+	const struct virtio_blk_outhdr header = {
+		.type = type, .sector = type == VIRTIO_BLK_T_WRITE_ZEROES ? 0 : i * BYTES / SECTOR};
+
+	ones[i].is_busy = 1;
+	ones[i].type = type;
+	n_busy++;
+	memcpy(at(FIRST_HEADER + i * 32), &header, sizeof(header));
+	*at(FIRST_HEADER + i * 32 + 16) = 0x55;
+	make_data(i);
 	describe(i);
 	publish((uint16_t)(PARTS * i), 1);
+}
+
+static uint32_t random_type(void)
+{
+	if (n_requests < REQUESTS) /* there is nothing to read yet */
+		return VIRTIO_BLK_T_OUT;
+	if (below(4) == 0 && zeroes_max >= BYTES / SECTOR)
+		return VIRTIO_BLK_T_WRITE_ZEROES;
+	return below(2) ? VIRTIO_BLK_T_IN : VIRTIO_BLK_T_OUT;
 }
 
 /* Submit requests until n are in flight, in a random order. */
@@ -75,7 +104,7 @@ static void submit_up_to(unsigned n)
 		const unsigned i = below(REQUESTS);
 
 		if (!ones[i].is_busy)
-			submit(i, n_requests >= REQUESTS && below(2));
+			submit(i, random_type());
 	}
 }
 
@@ -84,18 +113,22 @@ static void check_returned(void)
 	const struct vring_used_elem element = used()->ring[used_idx++ % NUM];
 	const unsigned i = element.id / PARTS;
 
+	int is_read;
+
 	if (element.id % PARTS != 0 || i >= REQUESTS || !ones[i].is_busy)
 		fail("request %u is returned, but is not in flight", element.id);
+	is_read = ones[i].type == VIRTIO_BLK_T_IN;
 	if (*at(FIRST_HEADER + i * 32 + 16) != VIRTIO_BLK_S_OK)
 		fail("request %u failed", i);
-	if (element.len != (ones[i].is_read ? BYTES : 0) + 1)
+	if (element.len != (is_read ? BYTES : 0) + 1)
 		fail("request %u: %u bytes are written", i, element.len);
-	for (unsigned k = 0; ones[i].is_read && k < 2; k++)
+	for (unsigned k = 0; is_read && k < 2; k++)
 		if (memcmp(piece_at(i, k), ones[i].data + k * PIECE, PIECE) != 0)
 			fail("request %u: a read has wrong data", i);
 	ones[i].is_busy = 0;
 	n_busy--;
 	n_requests++;
+	n_zeroes += ones[i].type == VIRTIO_BLK_T_WRITE_ZEROES;
 }
 
 /* Returns 0 if the device has disconnected, and the front end is not to connect again. */
@@ -126,7 +159,7 @@ static int wait_returned(int ms)
 static void fill(void)
 {
 	for (unsigned i = 0; i < REQUESTS; i++)
-		submit(i, 0);
+		submit(i, VIRTIO_BLK_T_OUT);
 	while (n_busy != 0)
 		if (!wait_returned(TIMEOUT_MS))
 			fail("the device has disconnected");
@@ -148,7 +181,8 @@ void many(const char *until)
 			return;
 	for (unsigned k = 0; k < 10; k++) /* nothing is returned twice */
 		wait_returned(20);
-	printf("%lu requests, %lu devices\n", n_requests, 1 + n_reconnects);
+	printf("%lu requests, %lu writes of zeroes, %lu devices\n", n_requests, n_zeroes,
+	       1 + n_reconnects);
 }
 
 void drain(const char *begun)
