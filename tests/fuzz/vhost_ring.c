@@ -314,6 +314,8 @@ static void use(struct vhost_ring *ring)
 	}
 	check(&queue.chain);
 	do_request();
+	/* the request may have been one that writes to the ring */
+	memset(ring->used, 0, sizeof(uint16_t));
 	vhost_ring_put(ring, head, 1);
 	if (ring->has_event_idx) {
 		use_events(ring, bytes(1) % 2);
