@@ -77,6 +77,9 @@ three_processes() {
 	serve_disk
 	guest verify
 	ended
+	# without a serial number of its own the disk has the first digits of the UUID
+	grep -qxE 'serial [0-9a-f]{20}' "$dir/guest.out"
+	grep -qx "serial $(jq -r .roles.store.volume.uuid "$dir/store.json" | tr -d - | cut -c 1-20)" "$dir/guest.out"
 }
 
 @test "the volume grows while a guest uses it" {

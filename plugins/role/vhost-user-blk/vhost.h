@@ -23,6 +23,7 @@
 
 #include "vhost_ring.h"
 
+#define VHOST_SERIAL_BYTES 20u  /* VIRTIO_BLK_ID_BYTES */
 #define VHOST_SLOT_BYTES 65536u /* bounce buffer or list of one IO */
 #define VHOST_FIRST_HANDLE (GANTRY_ENGINE_HANDLE + 1)
 
@@ -125,6 +126,7 @@ struct vhost_role {
 	const struct vhost_conf *conf;
 	struct gantry_engine *engine;
 	struct gantry_volume_info volume;
+	char serial[VHOST_SERIAL_BYTES + 1];
 	struct vhost_device device;
 	bool is_started; /* the session runs */
 	bool is_closed;  /* the session has ended */

@@ -47,7 +47,7 @@ static int get_id(const struct vhost_queue *queue, struct vhost_request *request
 
 	if (out != 0 || request->bytes < sizeof(id))
 		return done(request, GANTRY_S_INVALID);
-	memcpy(id, queue->role->conf->serial, strnlen(queue->role->conf->serial, sizeof(id)));
+	memcpy(id, queue->role->serial, strnlen(queue->role->serial, sizeof(id)));
 	scatter(request, 0, 0, id, sizeof(id));
 	request->done = sizeof(id);
 	return done(request, GANTRY_S_OK);

@@ -16,6 +16,8 @@
 
 #include <endian.h>
 
+#include <gantry/uuid.h>
+
 #include "vhost.h"
 
 /* wait for `closed` after a request was lost; then only this request was */
@@ -31,7 +33,7 @@ static const struct gantry_option options[] = {
 	{"read_only", GANTRY_OPT_BOOL, AT(read_only), "false", 0, 0, NULL, NULL,
 	 "Offer the disk as read-only, also if the volume can be written."},
 	{"serial", GANTRY_OPT_STRING, AT(serial), "", 0, 0, NULL, NULL,
-	 "Serial number of the disk, up to 20 characters."},
+	 "Serial number of the disk, up to 20 characters. Empty: digits of the UUID of the volume."},
 	GANTRY_OPTION_END,
 };
 
@@ -87,6 +89,24 @@ static void offer(struct vhost_role *role)
 				   1ull << VHOST_P_INFLIGHT;
 }
 
+/*
+ * The serial number of the options, or the first hexadecimal digits of the UUID; empty if there is
+ * none.
+ */
+static void set_serial(struct vhost_role *role)
+{
+	const char *text = role->conf->serial;
+	char uuid[GANTRY_UUID_TEXT];
+	size_t n = 0;
+
+	if (*text == '\0' && gantry_uuid_is_known(role->volume.uuid))
+		text = gantry_uuid_text(role->volume.uuid, uuid);
+	for (; *text && n < VHOST_SERIAL_BYTES; text++)
+		if (text[0] != '-' || *role->conf->serial)
+			role->serial[n++] = *text;
+	role->serial[n] = '\0';
+}
+
 /* -- the session -- */
 
 static int ready(void *arg, const struct gantry_volume_info *info)
@@ -104,6 +124,7 @@ static int ready(void *arg, const struct gantry_volume_info *info)
 				 info->ops);
 		return -EOPNOTSUPP;
 	}
+	set_serial(role);
 	offer(role);
 	return role->rh->engine->memory(role->engine, VHOST_SLOT_BYTES, 0, 0);
 }
