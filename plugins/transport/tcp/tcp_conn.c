@@ -10,6 +10,8 @@
 
 #include "tcp.h"
 
+#include "../common/ending.h"
+
 #define LEAVE_NS 1000000000ull    /* time limit of sending the last bytes */
 #define LINK_END_NS 1000000000ull /* the control socket must end this soon after a link */
 #define STUCK_LOOKS 4             /* looks for accesses without an answer, per dead_time */
@@ -271,26 +273,6 @@ static void shut_links(struct tcp_conn *conn)
 	}
 }
 
-/* Log the end of a connection whose peer was connected. -ENOTCONN: the peer has left. */
-static void log_end(const struct tcp_conn *conn, int reason)
-{
-	const struct gantry_host *host = conn->dev->host;
-
-	if (reason == -ENOTCONN || reason == -EPROTO) /* -EPROTO: tcp_conn_broken() has logged it */
-		return;
-	if (!host->records || conn->records_open)
-		gantry_log_warn(host, "connection with %s ends: %s", conn->peer.address,
-				strerror(-reason));
-	else if (reason == -ETIMEDOUT)
-		gantry_log_warn(host,
-				"no connection with %s: the handshake of the record filter did not "
-				"end in time (connect_timeout)",
-				conn->peer.address);
-	else if (reason != -EBUSY) /* the host has logged that there are too many handshakes */
-		gantry_log_warn(host, "no connection with %s: the record filter: %s",
-				conn->peer.address, strerror(-reason));
-}
-
 /*
  * The connection is lost. Afterwards no access of the peer is executed, and the user gets no event
  * after `closed`. Messages that have arrived can still be polled.
@@ -305,7 +287,7 @@ static void end_connection(struct tcp_conn *conn)
 	if (reason == -EPROTO)
 		gantry_count(conn->dev->protocol_errors, 1);
 	if (was_up)
-		log_end(conn, reason);
+		tc_log_end(conn->dev->host, conn->peer.address, conn->records_open, reason);
 	tcp_unwatch(conn->dev, conn->fd);
 	tcp_exports_lost(conn, false);
 	shut_links(conn);

@@ -7,6 +7,8 @@
 
 #include "verbs.h"
 
+#include "../common/ending.h"
+
 #define LEAVE_NS 1000000000ull /* time limit of sending the last messages */
 #define LOOK_NS 1000000ull     /* interval of checks whether the last messages have been sent */
 
@@ -186,26 +188,6 @@ void vb_conn_ready(struct vb_conn *conn)
 
 /* -- the end of a connection -- */
 
-/* Log the end of a connection whose peer was connected. -ENOTCONN: the peer has left. */
-static void log_end(const struct vb_conn *conn, int reason)
-{
-	const struct gantry_host *host = conn->t->host;
-
-	if (reason == -ENOTCONN || reason == -EPROTO) /* -EPROTO: vb_conn_broken() has logged it */
-		return;
-	if (!host->records || conn->started)
-		gantry_log_warn(host, "connection with %s ends: %s", conn->peer.address,
-				strerror(-reason));
-	else if (reason == -ETIMEDOUT)
-		gantry_log_warn(host,
-				"no connection with %s: the handshake of the record filter did not "
-				"end in time (connect_timeout)",
-				conn->peer.address);
-	else if (reason != -EBUSY) /* the host has logged that there are too many handshakes */
-		gantry_log_warn(host, "no connection with %s: the record filter: %s",
-				conn->peer.address, strerror(-reason));
-}
-
 /*
  * The connection is lost. Afterwards the peer cannot access memory of this side, and the user gets
  * no event after `closed`.
@@ -218,7 +200,7 @@ static void end_connection(struct vb_conn *conn)
 	if (reason == -EPROTO)
 		gantry_count(conn->t->protocol_errors, 1);
 	if (was_up)
-		log_end(conn, reason);
+		tc_log_end(conn->t->host, conn->peer.address, conn->started, reason);
 	for (struct vb_pipe *p = conn->pipes; p; p = p->all)
 		vb_pipe_end(p);
 	vb_control_drop(conn);
