@@ -115,6 +115,9 @@ int gn_cli_need_plugin(struct gn_loader *loader, const char *name);
  */
 void gn_cli_flush(void);
 
+/* Print text to stdout, in quotes of a shell. */
+void gn_cli_print_quoted(const char *text);
+
 /*
  * Print a tree as JSON. tree NULL: out of memory. Returns GN_EXIT_OK; or GN_EXIT_FAILED: the cause
  * was printed, or main() prints it at the end.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_messages.c - messages of the command line, on stderr */
+/* cli_messages.c - messages of the command line, on stderr, and text for a shell */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -17,6 +17,17 @@ int gn_cli_fail(int code, const char *fmt, ...)
 	fputc('\n', stderr);
 	va_end(args);
 	return code;
+}
+
+void gn_cli_print_quoted(const char *text)
+{
+	putchar('\'');
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\'", stdout);
+		putchar(*text);
+	}
+	putchar('\'');
 }
 
 int gn_cli_complain(struct gn_errs *errs)

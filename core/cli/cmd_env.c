@@ -39,23 +39,11 @@ static bool find_places(const char *profile, struct places *at)
 	return true;
 }
 
-/* Print text quoted for a shell. */
-static void print_quoted(const char *text)
-{
-	putchar('\'');
-	for (; *text; text++) {
-		if (*text == '\'')
-			fputs("'\\'", stdout);
-		putchar(*text);
-	}
-	putchar('\'');
-}
-
 /* Print a shell command that prepends a list of directories to a variable. */
 static void print_list(const char *name, const char *dirs)
 {
 	printf("export %s=", name);
-	print_quoted(dirs);
+	gn_cli_print_quoted(dirs);
 	printf("${%s:+\":$%s\"}\n", name, name);
 }
 

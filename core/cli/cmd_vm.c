@@ -85,17 +85,10 @@ static int add_disks(json_t *words, const struct gn_topology *t)
 /* Print a word, quoted for a shell if it needs that. */
 static void print_word(const char *word)
 {
-	if (word[strspn(word, SAFE)] == '\0') {
+	if (word[strspn(word, SAFE)] == '\0')
 		fputs(word, stdout);
-		return;
-	}
-	putchar('\'');
-	for (; *word; word++)
-		if (*word == '\'')
-			fputs("'\\''", stdout);
-		else
-			putchar(*word);
-	putchar('\'');
+	else
+		gn_cli_print_quoted(word);
 }
 
 /* Print a line for each option with its value. */
