@@ -4,9 +4,7 @@
 
 #include <stddef.h>
 
-/*
- * An address below the region gives a difference above region->bytes by unsigned wrap-around.
- */
+/* An address below the region gives a difference above region->bytes by unsigned wrap-around. */
 const struct vhost_region *vhost_memory_find(const struct vhost_memory *memory, uint64_t gpa,
 					     uint64_t *bytes_p)
 {

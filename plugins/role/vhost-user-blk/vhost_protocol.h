@@ -187,8 +187,8 @@ struct vhost_device {
 struct vhost_reply {
 	uint32_t bytes; /* 0: none; else the length of `data`, header included */
 	int fd;         /* sent with it, and closed by the caller; -1: none */
-	const char
-		*failure; /* why the message failed, if the answer reports it; NULL: it did not */
+	/* why the message failed, if the answer reports that; else NULL */
+	const char *failure;
 	uint8_t data[VHOST_HEADER_BYTES + VHOST_PAYLOAD_MAX];
 };
 

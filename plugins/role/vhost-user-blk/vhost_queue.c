@@ -452,8 +452,8 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 	role->step = VHOST_MEMORY_ALLOCATE;
 	role->allocating = 0;
 	role->allocated_at = 0;
-	allocate_later(
-		role); /* allocate() must run after this function has returned -EINPROGRESS */
+	/* allocate() must run after this function has returned -EINPROGRESS */
+	allocate_later(role);
 	return -EINPROGRESS;
 }
 

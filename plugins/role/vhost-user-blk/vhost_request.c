@@ -58,12 +58,13 @@ static int set_range(const struct vhost_queue *queue, struct vhost_request *requ
 		     uint64_t sector)
 {
 	const struct gantry_volume_info *volume = &queue->role->volume;
-	const uint64_t mask = volume->block_size - 1;
+	/* the control thread stores a new size */
+	const uint64_t size = __atomic_load_n(&volume->size, __ATOMIC_RELAXED),
+		       mask = volume->block_size - 1;
 
 	if (gantry_op_writes(request->opcode) && vhost_is_read_only(queue->role))
 		return done(request, GANTRY_S_READ_ONLY);
-	if (sector > volume->size / SECTOR ||
-	    !gantry_range_ok(sector * SECTOR, request->bytes, volume->size))
+	if (sector > size / SECTOR || !gantry_range_ok(sector * SECTOR, request->bytes, size))
 		return done(request, GANTRY_S_RANGE);
 	request->offset = sector * SECTOR;
 	if (((request->offset | request->bytes) & mask) != 0)

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <linux/virtio_blk.h>
 #include <linux/virtio_config.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
@@ -89,22 +90,16 @@ static void offer(struct vhost_role *role)
 				   1ull << VHOST_P_INFLIGHT;
 }
 
-/*
- * The serial number of the options, or the first hexadecimal digits of the UUID; empty if there is
- * none.
- */
+/* Without the option the serial number is the start of the UUID in hexadecimal digits. */
 static void set_serial(struct vhost_role *role)
 {
-	const char *text = role->conf->serial;
-	char uuid[GANTRY_UUID_TEXT];
-	size_t n = 0;
+	const uint8_t *uuid = role->volume.uuid;
 
-	if (*text == '\0' && gantry_uuid_is_known(role->volume.uuid))
-		text = gantry_uuid_text(role->volume.uuid, uuid);
-	for (; *text && n < VHOST_SERIAL_BYTES; text++)
-		if (text[0] != '-' || *role->conf->serial)
-			role->serial[n++] = *text;
-	role->serial[n] = '\0';
+	snprintf(role->serial, sizeof(role->serial), "%s", role->conf->serial);
+	if (*role->serial != '\0' || !gantry_uuid_is_known(uuid))
+		return;
+	for (unsigned i = 0; i < VHOST_SERIAL_BYTES / 2; i++)
+		snprintf(role->serial + i * 2, 3, "%02x", uuid[i]);
 }
 
 /* -- the session -- */
@@ -199,7 +194,7 @@ static void resized(void *arg, uint64_t size)
 {
 	struct vhost_role *role = arg;
 
-	role->volume.size = size;
+	__atomic_store_n(&role->volume.size, size, __ATOMIC_RELAXED); /* lanes load it */
 	vhost_socket_config_changed(role);
 }
 
