@@ -47,7 +47,7 @@
  */
 #define REKEY_BYTES (1ull << 34)
 #define RECORD_COST 64u
-/* where the kernel cannot replace a key: the socket ends */
+/* bytes after which a stream ends whose key the kernel cannot replace */
 #define KEY_BYTES (1ull << 38)
 
 struct stream {

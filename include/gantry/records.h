@@ -118,10 +118,10 @@ struct gantry_stream_ops {
 	 */
 	unsigned (*pending)(void *stream);
 	/*
-	 * End the sending direction. The caller shuts the socket down afterwards, unless `pending`
-	 * has GANTRY_STREAM_KERNEL: then it closes the socket, for the kernel may have records that
-	 * the socket has not taken. Returns 0; -EAGAIN: repeat when the socket is writable; -errno.
-	 * NULL: not permitted.
+	 * End the sending direction. The caller shuts the socket down afterwards. While `pending`
+	 * has GANTRY_STREAM_KERNEL it closes the socket instead, because the kernel can have
+	 * records that the socket has not taken. Returns 0; -EAGAIN: repeat when the socket is
+	 * writable; -errno. NULL: not permitted.
 	 */
 	int (*finish)(void *stream);
 };
