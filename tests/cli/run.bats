@@ -483,7 +483,7 @@ has_metrics() {
 	END
 	gantry run -p "$GANTRY_PLUGINS" "$conf"
 	[ "$status" -eq 1 ]
-	says "refused at hello: depth 4096 is too large for 16 targets as one volume (limit=4095)"
+	says "refused at query: depth 4096 is too large for 16 targets as one volume (limit=4095)"
 }
 
 @test "check describes what run would make, and leaves nothing behind" {

@@ -215,7 +215,7 @@ void fake_core_start(struct fake_core *fc, int serves)
 	struct gn_worker *workers[FAKE_CORE_LANES];
 	struct gn_role_spec spec = {
 		.name = "test",
-		.part = {.name = "test", .ops = fc->ops, .conf = fc},
+		.part = {.name = "test", .ops = fc->ops, .conf = fc->conf ? fc->conf : fc},
 		.n_lanes = FAKE_CORE_LANES,
 		.workers = workers,
 		.listen = serves ? &fc->listen : NULL,

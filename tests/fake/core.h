@@ -40,6 +40,7 @@ struct fake_core {
 	struct gn_device *device;
 	struct gn_endpoint listen, connect;
 	const struct gantry_role_ops *ops; /* ops of the role; at first they use rc and n below */
+	const void *conf; /* options of the role; NULL: the role uses the fake itself */
 	const struct gn_plugin_instance *stages; /* stages of the role; at first none */
 	uint32_t n_stages;
 	struct gn_role *role;

@@ -179,9 +179,9 @@ void sim_judge_power_cut(uint32_t of_volumes)
 	cuts[n_cuts++] = (struct start){.at = ++moment, .volumes = of_volumes};
 }
 
-void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word)
+void sim_judge_store(uint32_t block, uint64_t word)
 {
-	volumes[0] = volume;
+	volumes[0] = 0;
 	sim_op_end(sim_op_begin(0, 0, SIM_READ, block, 1, 0), 0, &word);
 }
 

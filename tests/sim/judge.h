@@ -27,10 +27,11 @@ void sim_judge_ended(uint32_t client);
 /* The disk of these volumes (a bit mask) has lost its power. */
 void sim_judge_power_cut(uint32_t volumes);
 /*
- * Record the value of a block in a volume after the last client has ended; see word_of() in
- * image_client.c.
+ * Record the value of a block after the last client has ended; see word_of() in image_client.c.
+ *
+ * block  as of sim_topology_block()
  */
-void sim_judge_store(uint32_t volume, uint32_t block, uint64_t word);
+void sim_judge_store(uint32_t block, uint64_t word);
 /* Called at the end of a run. Returns NULL, or the violation that the history shows. */
 const char *sim_judge_verdict(void);
 /* Called during a run. Returns NULL, or the first message of sim_wrong(). */

@@ -519,7 +519,7 @@ static void read_volumes(void)
 		for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS; i++)
 			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK,
 					 (off_t)i * SIM_BLOCK) == SIM_BLOCK)
-				sim_judge_store(volume, i, word_of(block));
+				sim_judge_store(sim_topology_block(now, volume, i), word_of(block));
 }
 
 const char *sim_until_over(const struct sim_course *course)

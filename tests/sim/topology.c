@@ -184,6 +184,21 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 	}
 }
 
+#define CHUNK_BLOCKS 2u
+
+/* The gateway alternates between the two targets of the volume; else one follows the other. */
+static bool stripes(const struct sim_scenario *s)
+{
+	return s->topology.spans && s->seed % 2 == 1;
+}
+
+uint32_t sim_topology_block(const struct sim_scenario *s, uint32_t volume, uint32_t block)
+{
+	if (!stripes(s) || volume >= SIM_TARGETS)
+		return volume * SIM_VOLUME_BLOCKS + block;
+	return (block / CHUNK_BLOCKS * SIM_TARGETS + volume) * CHUNK_BLOCKS + block % CHUNK_BLOCKS;
+}
+
 void sim_topology_print(const struct sim_scenario *s)
 {
 	static const char *const shapes[SIM_SHAPES] = {NULL, "gateway and target in one process",
@@ -196,7 +211,8 @@ void sim_topology_print(const struct sim_scenario *s)
 					: "lanes of several roles on one thread",
 			t->remote_reads ? "remote reads and writes" : "mapped regions");
 	if (t->spans)
-		fprintf(sim_out, "  two targets with one volume\n");
+		fprintf(sim_out, "  two targets with one volume%s\n",
+			stripes(s) ? ", in chunks of two blocks" : "");
 	else if (t->n_targets > 1)
 		fprintf(sim_out, "  two targets, client 2 uses the second\n");
 	if (t->swaps)
@@ -334,6 +350,8 @@ static void add_bridge(struct text *text, const struct sim_scenario *s, const ch
 		add_target(text, s, back, volume + 1);
 	}
 	add(text, " ); ");
+	if (stripes(s))
+		add(text, "mode = \"stripe\"; chunk = \"%u\"; ", CHUNK_BLOCKS * SIM_BLOCK);
 	add_stage(text, &s->gateway_stage, s->seed);
 	add(text, "};\n");
 }

@@ -75,6 +75,11 @@ void sim_topology_draw_tcp(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
+/*
+ * Returns the number of a block of a volume of a target, counted over the volumes of the clients: a
+ * client's volume v begins at block v * SIM_VOLUME_BLOCKS.
+ */
+uint32_t sim_topology_block(const struct sim_scenario *s, uint32_t volume, uint32_t block);
 /* Returns the path of the file that now has a volume. The file need not exist. */
 const char *sim_topology_volume(uint32_t volume);
 /* Returns the path of the configuration of target 0 or 1. */

@@ -7,17 +7,35 @@
 
 #include "gateway.h"
 
+#include <gantry/uuid.h>
+
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+#define AT(field) offsetof(struct gateway_conf, field)
+
+/* indexed by enum gateway_mode */
+static const char *const modes[] = {"concat", "stripe", NULL};
+
+static const struct gantry_option options[] = {
+	{"mode", GANTRY_OPT_CHOICE, AT(mode), "concat", 0, 0, modes, NULL,
+	 "How the volumes of several targets become one: in their order, or in alternating chunks."},
+	{"chunk", GANTRY_OPT_SIZE, AT(chunk), "64KiB", 512, 1 << 30, NULL, NULL,
+	 "Bytes of a chunk, with stripe; a multiple of the block size."},
+	{"uuid", GANTRY_OPT_STRING, AT(uuid), "", 0, 0, NULL, NULL,
+	 "UUID that the volume of the gateway must have. Empty: any."},
+	GANTRY_OPTION_END,
+};
 
 static int gateway_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
 {
 	struct gateway *gateway = malloc(sizeof(*gateway));
 
-	(void)conf;
 	if (!gateway)
 		return -ENOMEM;
 	gateway->rh = rh;
+	gateway->conf = conf;
 	*role_p = gateway;
 	return 0;
 }
@@ -35,30 +53,19 @@ static void gateway_close(void *role)
 }
 
 /* The volumes of the connects are known only once the role is open. */
-static void gateway_check(const void *conf, struct gantry_check *check)
+static void gateway_check(const void *conf_arg, struct gantry_check *check)
 {
-	const struct gantry_volume_info *volumes = check->volumes;
-	struct gantry_volume_info *shown = &check->volume;
-	uint64_t base = 0;
+	const struct gateway_conf *conf = conf_arg;
+	char why[LAYOUT_WHY];
 
-	(void)conf;
 	if (!check->role)
 		return;
-	*shown = volumes[0];
-	for (uint32_t i = 1; i < check->n_connects; i++)
-		if (route_append(shown, &volumes[i]) != 0) {
-			gantry_option_fault(check, "connect",
-					    "the targets together are larger than 2^64 bytes");
-			*shown = (struct gantry_volume_info){.size = 0};
-		}
-	for (uint32_t i = 0; i < check->n_connects && shown->size != 0 && shown->block_size != 0;
-	     i++) {
-		if (base % shown->block_size != 0)
-			gantry_option_fault(
-				check, "connect",
-				"target %u begins at byte %llu, not at a multiple of the block size %u",
-				i, (unsigned long long)base, shown->block_size);
-		base += volumes[i].size;
+	if (layout_compose(conf, check->volumes, check->n_connects, &check->volume, why) != 0) {
+		gantry_option_fault(check, "connect", "%s", why);
+		check->volume = (struct gantry_volume_info){.size = 0};
+	} else if (gantry_uuid_is_known(check->volume.uuid) &&
+		   layout_check_uuid(conf, &check->volume, why) != 0) {
+		gantry_option_fault(check, "uuid", "%s", why);
 	}
 }
 
@@ -75,6 +82,8 @@ GANTRY_PLUGIN(gateway) = {
 	.name = "gateway",
 	.version = "1",
 	.summary = "relays sessions to one or more targets without touching the data",
+	.options = options,
+	.conf_size = sizeof(struct gateway_conf),
 	.ops_size = sizeof(ops),
 	.ops = &ops,
 	.check = gateway_check,

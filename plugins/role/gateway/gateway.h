@@ -4,24 +4,32 @@
  *
  *     gateway.c  plugin interface
  *     relay.c    one relayed session
- *     route.c    one volume composed of several targets
+ *     layout.c   one volume composed of those of several targets
+ *     route.c    divides the descriptors of such a volume
  */
 #ifndef GATEWAY_H
 #define GATEWAY_H
 
 #include <gantry/role.h>
 
+enum gateway_mode { GATEWAY_CONCAT, GATEWAY_STRIPE };
+
+struct gateway_conf {
+	uint32_t mode;    /* enum gateway_mode */
+	uint64_t chunk;   /* bytes */
+	const char *uuid; /* UUID that the composed volume must have; empty: any */
+};
+
 struct gateway {
 	const struct gantry_role_host *rh;
+	const struct gateway_conf *conf;
 };
 
 /* One target behind a relayed session. */
 struct leg {
 	struct relay *relay;
 	struct gantry_client *client;
-	struct gantry_volume_info volume;
-	uint64_t base; /* offset in the composed volume, bytes */
-	int done;      /* the leg has finished the step that is being relayed */
+	int done; /* the leg has finished the step that is being relayed */
 	int closed;
 };
 
@@ -33,17 +41,51 @@ struct relay {
 	uint32_t depth;
 	uint32_t n_lanes;
 	struct route **routes; /* indexed by lane of the session; NULL: the relay has one target */
+	struct gantry_volume_info volume;   /* composed of `volumes` */
+	struct gantry_volume_info *volumes; /* those of the legs, in their order */
 	uint32_t n_legs;
 	struct leg legs[];
 };
 
 extern const struct gantry_server_ops relay_ops;
 
+#define LAYOUT_WHY 200 /* bytes of the text with the reason for an error */
+
 /*
- * Append the volume of one more target to `sum`. A field that is 0 in either volume is unknown, and
- * is 0 in the sum. Returns 0; -ERANGE: the sum of the sizes does not fit 64 bits.
+ * Compose volumes to `sum`. A field that is 0 in one of them is unknown, and is 0 in `sum`.
+ *
+ * n        number of volumes, at least 1
+ * why      out, after an error: the reason
+ * returns  0
+ *          -EINVAL: the sizes, the block size and `chunk` do not fit together
+ *          -ERANGE: the sum of the sizes does not fit 64 bits
+ * thread   any
  */
-int route_append(struct gantry_volume_info *sum, const struct gantry_volume_info *next);
+int layout_compose(const struct gateway_conf *conf, const struct gantry_volume_info *volumes,
+		   uint32_t n, struct gantry_volume_info *sum, char why[LAYOUT_WHY]);
+
+/* Compare the UUID of a composed volume with the option. Returns 0; -ESTALE: see `why`. */
+int layout_check_uuid(const struct gateway_conf *conf, const struct gantry_volume_info *sum,
+		      char why[LAYOUT_WHY]);
+
+/* Get the largest number of pieces of an IO of `sum`. */
+uint32_t layout_max_pieces(const struct gateway_conf *conf, const struct gantry_volume_info *sum,
+			   uint32_t n);
+
+struct layout {
+	const struct gateway_conf *conf;
+	const struct gantry_volume_info *volumes;
+	uint32_t n;
+};
+
+/*
+ * Divide an IO.
+ *
+ * pieces   out: space for layout_max_pieces()
+ * returns  the number of pieces
+ */
+uint32_t layout_split(const struct layout *layout, const struct gantry_io *io,
+		      struct gantry_piece *pieces);
 
 /*
  * Create the terminal hop of one lane of a relay with several targets. Returns 0 or -errno. Thread:

@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static void on_ready(void *arg, struct gantry_client *client,
 	struct leg *leg = arg;
 
 	(void)client;
-	leg->volume = *volume;
+	leg->relay->volumes[leg - leg->relay->legs] = *volume;
 	leg_done(leg);
 }
 
@@ -80,6 +81,7 @@ static void free_relay(struct relay *relay)
 	for (uint32_t i = 0; i < relay->n_legs; i++)
 		if (relay->legs[i].client)
 			rh->client_free(relay->legs[i].client);
+	free(relay->volumes);
 	free(relay->routes);
 	free(relay);
 }
@@ -155,16 +157,19 @@ static const struct gantry_client_events leg_events = {
 	.resized = on_resized,
 };
 
-/* Check that each of `depth` descriptors can have one child for each target at the same time. */
-static int check_depth(const struct gantry_role_host *rh, struct gantry_session *session,
-		       uint32_t depth)
+/* Check that all children of `depth` descriptors can be in flight at the same time. */
+static int check_depth(const struct relay *relay, char why[LAYOUT_WHY])
 {
-	uint32_t most = MAX_CHILDREN / rh->n_connects;
+	uint32_t most;
 
-	if (rh->n_connects == 1 || depth <= most)
+	if (relay->n_legs == 1)
 		return 0;
-	rh->session_refuse(session, "depth %u is too large for %u targets as one volume (limit=%u)",
-			   depth, rh->n_connects, most);
+	most = MAX_CHILDREN /
+	       layout_max_pieces(relay->gateway->conf, &relay->volume, relay->n_legs);
+	if (relay->depth <= most)
+		return 0;
+	snprintf(why, LAYOUT_WHY, "depth %u is too large for %u targets as one volume (limit=%u)",
+		 relay->depth, relay->n_legs, most);
 	return -EINVAL;
 }
 
@@ -187,15 +192,16 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	struct gateway *gateway = role;
 	const struct gantry_role_host *rh = gateway->rh;
 	struct relay *relay;
-	int rc = check_depth(rh, session, attr->depth);
+	int rc;
 
-	if (rc != 0)
-		return rc;
 	relay = calloc(1, sizeof(*relay) + rh->n_connects * sizeof(struct leg));
 	if (!relay)
 		return -ENOMEM;
 	relay->routes = calloc(attr->lanes, sizeof(struct route *));
-	if (!relay->routes) {
+	relay->volumes = calloc(rh->n_connects, sizeof(*relay->volumes));
+	if (!relay->routes || !relay->volumes) {
+		free(relay->volumes);
+		free(relay->routes);
 		free(relay);
 		return -ENOMEM;
 	}
@@ -221,27 +227,18 @@ static int query(void *role, struct gantry_session *session, struct gantry_volum
 {
 	struct gateway *gateway = role;
 	struct relay *relay = gateway->rh->session_user(session);
+	char why[LAYOUT_WHY] = "";
+	int rc;
 
-	*volume = relay->legs[0].volume;
-	for (uint32_t i = 1; i < relay->n_legs; i++) {
-		struct leg *leg = &relay->legs[i];
-
-		leg->base = volume->size;
-		if (route_append(volume, &leg->volume) != 0) {
-			gateway->rh->session_refuse(
-				session, "the targets together are larger than 2^64 bytes");
-			return -ERANGE;
-		}
-	}
-	for (uint32_t i = 1; i < relay->n_legs; i++)
-		if (relay->legs[i].base % volume->block_size != 0) {
-			gateway->rh->session_refuse(
-				session,
-				"target %u begins at byte %llu, not at a multiple of the block size %u",
-				i, (unsigned long long)relay->legs[i].base, volume->block_size);
-			return -EINVAL;
-		}
-	return 0;
+	rc = layout_compose(gateway->conf, relay->volumes, relay->n_legs, &relay->volume, why);
+	if (rc == 0)
+		rc = layout_check_uuid(gateway->conf, &relay->volume, why);
+	if (rc == 0)
+		rc = check_depth(relay, why);
+	if (rc != 0)
+		gateway->rh->session_refuse(session, "%s", why);
+	*volume = relay->volume;
+	return rc;
 }
 
 /* Returns the reason for which a region cannot be re-exported, and the remedy. */

@@ -10,8 +10,11 @@
 #include "loader/loader_priv.h"
 #include "unit/session/rig.h"
 
+#include "../plugins/role/gateway/gateway.h"
+
 static struct fake_conn *front, *leg; /* connections to the initiator, to the target */
 static void *gateway_ops;
+static const struct gateway_conf conf = {.mode = GATEWAY_CONCAT, .chunk = 65536, .uuid = ""};
 static uint32_t epoch;                          /* epoch in the last HELLO to the target */
 static uint8_t secret[GANTRY_SECRET_BYTES];     /* secret in the last HELLO to the target */
 static uint64_t features = GN_FEATURE_UNEXPORT; /* those of the target */
@@ -23,6 +26,7 @@ static void start_gateway(void)
 	if (!gateway_ops)
 		TEST_ASSERT_EQUAL_INT(0, gn_plugin_ops(fake_plugin("gateway"), &gateway_ops, why));
 	fc.ops = gateway_ops;
+	fc.conf = &conf;
 	fake_core_start(&fc, 1);
 }
 
