@@ -23,7 +23,9 @@ struct gantry_chain {
 	LIST_ENTRY(gantry_chain) link; /* in the list of the lane */
 	struct gantry_io *ios;
 	uint32_t n;
-	struct gantry_volume_info volume; /* stages read it through their hops */
+	struct gantry_volume_info volume; /* of the terminal */
+	/* the volume that the descriptors of each stage address, which it reads through its hop */
+	struct gantry_volume_info volumes[GANTRY_CHAIN_STAGES];
 	/* of all hops but the guard; NULL: the chain was never watched */
 	struct gn_watch *watches;
 	struct gn_visit *visits;       /* of all places but the owner; NULL: never measured */
@@ -133,6 +135,16 @@ static int add_bounce(struct gantry_chain *chain, uint32_t n_stages)
 	return 0;
 }
 
+/* A stage that rejects a new size keeps the volume that it had. */
+static void set_volumes(struct gantry_chain *chain, uint32_t n_stages)
+{
+	struct gantry_volume_info volume = chain->volume;
+
+	for (uint32_t i = n_stages; i > 0; i--)
+		if (gn_pipeline_stage_volume(chain->lane->pipeline, i - 1, &volume) == 0)
+			chain->volumes[i - 1] = volume;
+}
+
 static void free_chain(struct gantry_chain *chain)
 {
 	if (chain->bounce_memory && chain->bounce_memory != MAP_FAILED)
@@ -172,9 +184,10 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		chain->volume = *volume;
 	for (uint32_t i = 0; i < n_stages; i++) {
 		gn_pipeline_hop(lane->pipeline, i, lane->pub.index, hop);
-		hop++->volume = volume ? &chain->volume : NULL;
+		hop++->volume = volume ? &chain->volumes[i] : NULL;
 	}
 	*hop = *terminal;
+	set_volumes(chain, n_stages);
 	rc = add_bounce(chain, n_stages);
 	if (rc == 0 && lane->check_stages)
 		rc = add_watches(chain);
@@ -271,6 +284,8 @@ int gn_lane_measure(struct gn_lane *lane, bool on)
 void gn_chain_set_size(struct gantry_chain *chain, uint64_t size)
 {
 	chain->volume.size = size;
+	if (chain->lane)
+		set_volumes(chain, gn_pipeline_length(chain->lane->pipeline));
 }
 
 void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN_PLACE_NAME])

@@ -207,6 +207,23 @@ void gn_pipeline_hop(const struct gn_pipeline *pl, uint32_t i, uint32_t lane,
 	};
 }
 
+int gn_pipeline_stage_volume(const struct gn_pipeline *pl, uint32_t i,
+			     struct gantry_volume_info *volume)
+{
+	const struct stage *st = &pl->stages[i];
+
+	return st->ops->volume ? st->ops->volume(st->stage, volume) : 0;
+}
+
+int gn_pipeline_volume(const struct gn_pipeline *pl, struct gantry_volume_info *volume)
+{
+	int rc = 0;
+
+	for (uint32_t i = gn_pipeline_length(pl); i > 0 && rc == 0; i--)
+		rc = gn_pipeline_stage_volume(pl, i - 1, volume);
+	return rc;
+}
+
 void gn_pipeline_drain(struct gn_lane *lane, const void *owner)
 {
 	const struct gn_pipeline *pl = lane->pipeline;

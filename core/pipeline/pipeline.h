@@ -114,13 +114,24 @@ void gn_place_report(const struct gn_place_counts *counts, uint32_t place, struc
 /* gn_pipeline_report - write the array `stages` into the open object. Control thread. */
 void gn_pipeline_report(const struct gn_pipeline *pipeline, const struct gn_place_counts *counts,
 			struct gantry_writer *w);
+/*
+ * gn_pipeline_volume - let the stages change the properties of a volume, from the last stage to the
+ * first
+ *
+ * volume  in: of the terminal. Out: what the client sees
+ * Returns 0, or -errno of a stage. Any thread.
+ */
+int gn_pipeline_volume(const struct gn_pipeline *pipeline, struct gantry_volume_info *volume);
 /* Return the number of stages, and the plugin name of stage i. */
 uint32_t gn_pipeline_length(const struct gn_pipeline *pipeline);
 /* Return the number of stages with needs_bounce. They get no descriptors with lists. */
 uint32_t gn_pipeline_count_bouncing(const struct gn_pipeline *pipeline);
 const char *gn_pipeline_stage_name(const struct gn_pipeline *pipeline, uint32_t i);
 
-/* Same contracts as chain_create and chain_destroy of struct gantry_role_host. Any thread. */
+/*
+ * Same contracts as chain_create and chain_destroy of struct gantry_role_host. volume: that of the
+ * terminal. Any thread.
+ */
 int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		    const struct gantry_hop *terminal, const struct gantry_volume_info *volume,
 		    uint32_t n, struct gantry_chain **chain_p, struct gantry_io **ios_p);
@@ -130,7 +141,7 @@ void gn_chain_destroy(struct gantry_chain *chain);
  * `submit` of the hop, after io->hop was set. Lane's thread.
  */
 void gn_chain_enter_terminal(const struct gantry_chain *chain, const struct gantry_io *io);
-/* gn_chain_set_size - change the size of the volume that the stages see. Lane's thread. */
+/* gn_chain_set_size - change the size of the volume of the terminal. Lane's thread. */
 void gn_chain_set_size(struct gantry_chain *chain, uint64_t size);
 
 /*

@@ -11,6 +11,10 @@
 void gn_pipeline_hop(const struct gn_pipeline *pipeline, uint32_t i, uint32_t lane,
 		     struct gantry_hop *hop);
 
+/* Let stage i change the properties of a volume. Returns 0 or -errno of the stage. Any thread. */
+int gn_pipeline_stage_volume(const struct gn_pipeline *pipeline, uint32_t i,
+			     struct gantry_volume_info *volume);
+
 /* The owner of a pipeline, as gn_pipeline_open() got it. */
 const char *gn_pipeline_owner(const struct gn_pipeline *pipeline);
 

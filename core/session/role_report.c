@@ -72,6 +72,11 @@ void gn_role_fill_check(struct gn_role *role, struct gantry_check *check)
 							       .lanes_option = "lanes"};
 }
 
+int gn_role_stage_volume(const struct gn_role *role, struct gantry_volume_info *volume)
+{
+	return gn_pipeline_volume(role->pipeline, volume);
+}
+
 static void describe_endpoint(const struct gn_endpoint *ep, const char *key, const char *address,
 			      struct gantry_writer *w)
 {

@@ -75,7 +75,8 @@ struct gantry_session {
 	size_t answer_len;
 	char refusal[GN_FRAME_TEXT];
 
-	struct gn_io_rules rules;
+	struct gn_io_rules rules;                  /* with the volume that the client sees */
+	struct gantry_volume_info terminal_volume; /* what the stages make `rules.volume` of */
 	bool volume_changed; /* the size in `rules` is to be reported to the client */
 	uint64_t region_bytes;
 	/*

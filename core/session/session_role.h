@@ -170,6 +170,8 @@ void gn_role_plan_listen(const struct gn_role *role, struct gantry_plan *plan);
  * for the volumes. check->plans: an entry for each connect.
  */
 void gn_role_fill_check(struct gn_role *role, struct gantry_check *check);
+/* Let the stages change the properties of the role's volume, as for its clients. 0 or -errno. */
+int gn_role_stage_volume(const struct gn_role *role, struct gantry_volume_info *volume);
 /*
  * For `gantry check`: write lanes, chain, memory and credits of a role that is created, not
  * started.

@@ -210,6 +210,11 @@ static int query_done(struct gantry_session *s)
 	offer_lists(s, volume);
 	if (s->rights.read_only)
 		volume->flags |= GANTRY_VOLUME_READ_ONLY;
+	s->terminal_volume = *volume;
+	if (gn_pipeline_volume(s->role->pipeline, volume) != 0) {
+		gn_session_refuse(s, "a stage rejects the volume; see the log of the server");
+		return -EINVAL;
+	}
 	fault = gn_volume_fault(volume);
 	if (fault) {
 		gn_session_refuse(s, "the role describes an impossible volume: %s", fault);
@@ -572,6 +577,7 @@ static int start_done(struct gantry_session *s)
 			.ops = s->ep->device->ops,
 			.rules = &s->rules,
 			.terminal = sl->terminal,
+			.volume = &s->terminal_volume,
 			.depth = s->attr.depth,
 			.quantum = quantum,
 			.consumer = sl->consumer,

@@ -29,21 +29,22 @@ static void report_to_client(struct gantry_session *s)
 
 int gn_session_resize(struct gantry_session *s, uint64_t size)
 {
-	struct gantry_volume_info volume = s->rules.volume;
+	struct gantry_volume_info volume = s->terminal_volume;
 
 	if (s->phase != GN_SESSION_OPEN || size == volume.size)
 		return 0;
 	volume.size = size;
-	if (gn_volume_fault(&volume))
+	if (gn_pipeline_volume(s->role->pipeline, &volume) != 0 || gn_volume_fault(&volume))
 		return -EINVAL;
 	if (s->store.addr)
 		return -EBUSY;
-	s->rules.volume.size = size;
+	s->terminal_volume.size = size;
+	s->volume_changed = s->volume_changed || volume.size != s->rules.volume.size;
+	s->rules.volume.size = volume.size;
 	gn_io_rules_ready(&s->rules);
 	for (uint32_t i = 0; i < s->n_lanes; i++)
 		if (s->lanes[i].resp)
 			gn_responder_size_changed(s->lanes[i].resp);
-	s->volume_changed = true;
 	report_to_client(s);
 	return 0;
 }
@@ -95,7 +96,7 @@ void gn_session_watch_volume(struct gantry_session *s)
 	report_to_client(s);
 	if (!s->role->backend_ops || sv->watch.at_ns != 0)
 		return;
-	sv->volume_size = sv->rejected_size = s->rules.volume.size;
+	sv->volume_size = sv->rejected_size = s->terminal_volume.size;
 	sv->watch = (struct gn_timer){.fn = watch, .arg = s->role};
 	gn_loop_set_timer(s->role->loop, &sv->watch, gn_now_ns() + WATCH_NS);
 }

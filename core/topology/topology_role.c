@@ -248,6 +248,24 @@ static void check_bounce(struct gn_topo_parse *p, const struct gn_topo_role *rol
 	}
 }
 
+/* Reject a stage that changes the volume in a role whose own work has its volume already. */
+static void check_volume_stages(struct gn_topo_parse *p, const struct gn_topo_role *role)
+{
+	struct gn_conf_node *list = gn_conf_child(role->node, "stages");
+
+	if (role->flags & GANTRY_ROLE_LISTENS)
+		return;
+	for (uint32_t i = 0; i < role->spec.n_stages; i++) {
+		const struct gantry_stage_ops *ops = role->stages[i].ops;
+
+		if (ops && ops->volume)
+			gn_conf_fault(
+				p->errs, gn_conf_index(list, i),
+				"the stage \"%s\" changes the volume, and this role has no clients: use it in a role that listens",
+				role->stages[i].name);
+	}
+}
+
 int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 {
 	const struct gn_topo_embedded_role *own = role->is_embedded ? p->topology->own : NULL;
@@ -283,5 +301,6 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 		gn_errs_no_memory(p->errs);
 	check_lanes(p, role);
 	check_bounce(p, role);
+	check_volume_stages(p, role);
 	return p->errs->n == before ? 0 : -EINVAL;
 }

@@ -58,6 +58,9 @@ static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_er
 	gn_role_fill_check(role->role, &check);
 	gn_plugin_check(role->plugin, role->spec.part.conf, role->node, errs, &check);
 	role->volume = check.volume;
+	if (gn_role_stage_volume(role->role, &role->volume) != 0)
+		gn_conf_fault(errs, gn_conf_child(role->node, "stages"),
+			      "a stage rejects the volume; see the message before");
 	if (role->flags & GANTRY_ROLE_STORES && role->listen)
 		limit_bounced_io(role);
 	return 0;

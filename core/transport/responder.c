@@ -133,8 +133,8 @@ int gn_responder_create(const struct gn_responder_attr *attr, struct gn_responde
 	if (rc != 0)
 		goto out_free;
 	terminal = gn_responder_terminal(resp); /* after make_split(), which sets has_stages */
-	rc = gn_chain_create(attr->lane, &owner, &terminal, &attr->rules->volume, attr->depth,
-			     &resp->chain, &resp->ios);
+	rc = gn_chain_create(attr->lane, &owner, &terminal, attr->volume, attr->depth, &resp->chain,
+			     &resp->ios);
 	if (rc != 0)
 		goto out_free;
 	rc = attr->rma ? make_bounce(resp) : 0;
@@ -233,7 +233,7 @@ static void set_size_on_lane(void *arg)
 
 	resp->rules.volume.size = resp->attr.rules->volume.size;
 	gn_io_rules_ready(&resp->rules);
-	gn_chain_set_size(resp->chain, resp->rules.volume.size);
+	gn_chain_set_size(resp->chain, resp->attr.volume->size);
 }
 
 void gn_responder_size_changed(struct gn_responder *resp)

@@ -5,6 +5,7 @@
  *
  * Life cycle of a stage
  *   open              once for each entry of `stages` of a role   control thread
+ *   volume            for each session, and after each change     any thread
  *   start             once for each lane of the role              control thread
  *   submit, complete, poll, wake_ns, drain: while the lane runs   lane's thread
  *   stop              once for each started lane                  control thread
@@ -22,6 +23,7 @@
 #define GANTRY_STAGE_H
 
 #include <gantry/plugin.h>
+#include <gantry/volume.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -140,6 +142,24 @@ struct gantry_stage_ops {
 	 * none
 	 */
 	uint32_t needs_bounce;
+	/*
+	 * Change the properties of the volume that the descriptors of this stage address, before
+	 * the client learns them. The last stage gets the properties of the backend's or target's
+	 * volume, the stage before it gets the result, and so on. The host checks each descriptor
+	 * against the properties that the client knows. The host rejects a stage with this function
+	 * in a role that does not listen.
+	 *
+	 * The result must depend only on the options and on `volume`. max_io must not grow. After a
+	 * change of the size the host uses only the size of the result.
+	 *
+	 * volume   in and out
+	 * returns  0
+	 *          -errno: the stage cannot be used with this volume, and has logged the cause; the
+	 *          host rejects the session, or keeps the size that the client knows
+	 * thread   any; must not block
+	 * NULL     the properties stay as they are
+	 */
+	int (*volume)(void *stage, struct gantry_volume_info *volume);
 };
 
 #ifdef __cplusplus

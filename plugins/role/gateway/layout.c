@@ -21,48 +21,24 @@
 #define MAX_CHUNKS 64u /* limit of the chunks that one IO touches: bounds the descriptors */
 
 /*
- * Map x to a 64-bit number with the finalizer of splitmix64. For each `chosen_by` the map is a
- * bijection.
- */
-static uint64_t mix(uint64_t chosen_by, uint64_t x)
-{
-	x += chosen_by + 0x9e3779b97f4a7c15ull;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/*
  * Combine the verifiers of two volumes. The result depends on both values and on their order.
  * Returns 0 (unknown) if one of them is 0.
  */
 static uint64_t combine_verifiers(uint64_t first, uint64_t second)
 {
-	uint64_t both = mix(mix(0, first), second);
+	uint64_t both = gantry_mix64(gantry_mix64(0, first), second);
 
 	if (first == 0 || second == 0)
 		return 0;
 	return both ? both : 1;
 }
 
-static void combine_uuids(uint8_t sum[16], const uint8_t next[16])
+static void combine_uuids(uint8_t sum[GANTRY_UUID_BYTES], const uint8_t next[GANTRY_UUID_BYTES])
 {
-	static const uint8_t unknown[16];
-	uint64_t in[4], out[2] = {1, 2};
-
-	memcpy(&in[0], sum, 16);
-	memcpy(&in[2], next, 16);
-	if (memcmp(sum, unknown, 16) == 0 || memcmp(next, unknown, 16) == 0) {
-		memset(sum, 0, 16);
-		return;
-	}
-	for (unsigned i = 0; i < 4; i++) {
-		out[0] = mix(out[0], in[i]);
-		out[1] = mix(out[1], in[i]);
-	}
-	memcpy(sum, out, 16);
-	sum[6] = (sum[6] & 0x0f) | 0x80; /* version 8: vendor-specific */
-	sum[8] = (sum[8] & 0x3f) | 0x80; /* the variant of RFC 9562 */
+	if (gantry_uuid_is_known(next))
+		gantry_uuid_derive(sum, next);
+	else
+		memset(sum, 0, GANTRY_UUID_BYTES);
 }
 
 /* Append the volume of one more target to `sum`, except its size. */
@@ -106,7 +82,7 @@ static int concat(const struct gateway_conf *conf, const struct gantry_volume_in
 static int stripe(const struct gateway_conf *conf, const struct gantry_volume_info *volumes,
 		  uint32_t n, struct gantry_volume_info *sum, char why[LAYOUT_WHY])
 {
-	struct gantry_volume_info arrangement = {.uuid = {GATEWAY_STRIPE}};
+	uint8_t arrangement[GANTRY_UUID_BYTES] = {GATEWAY_STRIPE};
 	const uint64_t max_io = (MAX_CHUNKS - 1) * conf->chunk;
 	uint64_t each = volumes[0].size;
 
@@ -130,8 +106,8 @@ static int stripe(const struct gateway_conf *conf, const struct gantry_volume_in
 	if (sum->max_io > max_io)
 		sum->max_io = (uint32_t)max_io;
 	/* the same targets with another chunk size are another volume */
-	memcpy(&arrangement.uuid[8], &conf->chunk, sizeof(conf->chunk));
-	combine_uuids(sum->uuid, arrangement.uuid);
+	memcpy(&arrangement[8], &conf->chunk, sizeof(conf->chunk));
+	gantry_uuid_derive(sum->uuid, arrangement);
 	return 0;
 }
 

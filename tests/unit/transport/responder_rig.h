@@ -106,6 +106,7 @@ static inline void make_port(int moved)
 		.lane = &fw.lane,
 		.ops = &fake_transport_ops,
 		.rules = &rules,
+		.volume = &rules.volume,
 		.terminal = {.submit = terminal_submit},
 		.depth = DEPTH,
 		.quantum = quantum,
