@@ -7,6 +7,10 @@
  * correct guest. Each piece of an accepted request must be inside the memory of the guest. Each IO
  * must be one that the volume accepts. With event index the device must ask for kicks at its next
  * entry, and call exactly when it has returned the entry that the guest asked for.
+ *
+ * Of a packed ring several requests are in flight. Each must have a buffer id of its own, and all
+ * together at most as many descriptors as the ring. Sometimes the device starts again, with
+ * inflight memory that the front end has changed.
  */
 #define GANTRY_SHM_TEST
 #include <stdint.h>
@@ -14,12 +18,10 @@
 uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width);
 
 #include "../../plugins/role/vhost-user-blk/vhost_memory.c"
-#include "../../plugins/role/vhost-user-blk/vhost_ring.c"
-
-/* both files have functions of this name */
-#define broken request_broken
+#include "../../plugins/role/vhost-user-blk/vhost_packed.c"
 #include "../../plugins/role/vhost-user-blk/vhost_request.c"
-#undef broken
+#include "../../plugins/role/vhost-user-blk/vhost_ring.c"
+#include "../../plugins/role/vhost-user-blk/vhost_split.c"
 #include "fuzz/require.h"
 
 #include <stdlib.h>
@@ -42,6 +44,10 @@ static unsigned n_loads;
 static uint16_t last_load; /* of 16 bits */
 static int has_call;       /* the ring has decided about an interrupt since its start */
 static uint16_t called;    /* index of the used ring at that time */
+static struct vhost_ring ring;
+static uint16_t loads[4]; /* of 16 bits, of a packed ring, since n_words was 0 */
+static unsigned n_words;
+static uint16_t n_in_flight, in_flight[NUM]; /* ids, of a packed ring */
 
 /* what the device reads from a request */
 static struct {
@@ -94,17 +100,47 @@ static uint64_t address(void)
 	}
 }
 
+static uint64_t length(void)
+{
+	const uint64_t kind = bytes(1);
+	const uint64_t value = kind % 16 == 13 ? 1 /* a status */
+			       : kind & 1      ? bytes(2)
+					       : (kind >> 3) * 16;
+
+	return kind % 16 == 15 ? bytes(4) : value;
+}
+
 /* Returns the second word of a descriptor: length, flags and successor. */
 static uint64_t details(void)
 {
-	const uint64_t kind = bytes(1);
-	const uint64_t length = kind % 16 == 13 ? 1 /* a status */
-				: kind & 1      ? bytes(2)
-						: (kind >> 3) * 16;
-	uint64_t value = kind % 16 == 15 ? bytes(4) : length;
+	uint64_t value = length();
 
 	value |= (bytes(1) % 8) << 32;
 	return value | bytes(1) % (NUM + 1) << 48;
+}
+
+static int ring_is_packed(void)
+{
+	return ring.ops == &vhost_packed_ops;
+}
+
+/* Returns the flags of a descriptor of a packed ring: mostly one that is available. */
+static uint64_t packed_flags(const uint8_t *at)
+{
+	const struct vhost_packed *p = &ring.packed;
+	const size_t index = (size_t)(at - (const uint8_t *)p->desc) / sizeof(p->desc[0]);
+	const int wrap = (index >= p->avail.index) == p->avail.wrap;
+	const uint64_t kind = bytes(1);
+
+	return kind % 8 | (wrap == (kind >= 0xf0) ? F_USED : F_AVAIL);
+}
+
+static int is_packed_desc(const uint8_t *at)
+{
+	const uint8_t *first = (const uint8_t *)ring.packed.desc;
+
+	return ring_is_packed() && first && at >= first &&
+	       at < first + NUM * sizeof(struct vring_desc);
 }
 
 static void check(const struct vhost_chain *chain)
@@ -134,18 +170,18 @@ static uint16_t word(const void *p, uint32_t offset)
 }
 
 /* The walker's decisions about kicks and interrupts, compared with what the event index means. */
-static void use_events(struct vhost_ring *ring, bool on)
+static void use_events(bool on)
 {
-	const bool wants = vhost_ring_wants_call(ring);
+	const bool wants = vhost_ring_wants_call(&ring);
 	bool expected = !has_call;
 
-	for (; called != ring->next_used; called++)
+	for (; called != ring.split.next_used; called++)
 		expected |= called == last_load;
 	has_call = 1;
 	require(wants == expected);
-	vhost_ring_notify(ring, on);
-	require(word(ring->used, 4 + 8 * NUM) == (uint16_t)(ring->next_avail - !on));
-	require(word(ring->used, 0) == 0);
+	vhost_ring_notify(&ring, on);
+	require(word(ring.split.used, 4 + 8 * NUM) == (uint16_t)(ring.split.next_avail - !on));
+	require(word(ring.split.used, 0) == 0);
 }
 
 /* -- requests -- */
@@ -294,35 +330,162 @@ uint64_t gantry_shm_test_load(const volatile void *p, unsigned int width)
 	require(++n_loads < LOADS_MAX);
 	if (reads_content)
 		return next_content(width / 8);
+	if (width == 64 && (uintptr_t)p % 16 == 0)
+		return address();
+	if (width == 64 && is_packed_desc(at)) {
+		const uint64_t flags = packed_flags(at), id = bytes(1) % (NUM + 1);
+
+		return length() | id << 32 | flags << 48;
+	}
 	if (width == 64)
-		return (uintptr_t)p % 16 == 0 ? address() : details();
+		return details();
+	if (is_packed_desc(at))
+		return packed_flags(at);
 	last_load = (uint16_t)(bytes(1) % 4 == 0 ? bytes(2) : bytes(1) % (NUM + 1));
+	if (ring_is_packed() && bytes(1) % 2)
+		last_load |= WRAP_BIT;
+	loads[n_words++ % 4] = last_load;
 	return last_load;
 }
 
-static void use(struct vhost_ring *ring)
+/* Take a request and do it. Returns 1 if there was one. */
+static int take(uint16_t *id_p)
+{
+	int rc;
+
+	n_loads = 0;
+	rc = vhost_ring_take(&ring, &memory, &queue.chain, id_p);
+	require(rc >= 0 || ring.fault[0] != '\0');
+	require(rc == 1 ? *id_p < NUM : *id_p <= NUM); /* NUM: it is not set */
+	if (rc != 1)
+		return 0;
+	check(&queue.chain);
+	do_request();
+	return 1;
+}
+
+static void use(void)
 {
 	uint16_t head = NUM;
 
-	n_loads = 0;
-	if (vhost_ring_take(ring, &head) != 1)
+	if (!take(&head))
 		return;
-	require(head < NUM);
-	if (vhost_ring_chain(ring, &memory, head, &queue.chain) != 0) {
-		require(ring->fault[0] != '\0');
-		return;
-	}
-	check(&queue.chain);
-	do_request();
 	/* the request may have been one that writes to the ring */
-	memset(ring->used, 0, sizeof(uint16_t));
-	vhost_ring_put(ring, head, 1);
-	if (ring->has_event_idx) {
-		use_events(ring, bytes(1) % 2);
+	memset(ring.split.used, 0, sizeof(uint16_t));
+	vhost_ring_put(&ring, head, 1);
+	if (ring.has_event_idx) {
+		use_events(bytes(1) % 2);
 		return;
 	}
-	vhost_ring_wants_call(ring);
-	vhost_ring_notify(ring, bytes(1) % 2);
+	vhost_ring_wants_call(&ring);
+	vhost_ring_notify(&ring, bytes(1) % 2);
+}
+
+/* -- packed rings -- */
+
+/* Returns 1 if the device may call: it has returned n descriptors since the last decision. */
+static int expects_call(uint16_t n)
+{
+	const struct vhost_packed_at event = decode_at(loads[1]);
+	const unsigned flags = loads[0] % 4;
+	struct vhost_packed_at at = ring.packed.used;
+	int expected = !has_call;
+
+	if (!ring.has_event_idx || flags == VRING_PACKED_EVENT_FLAG_DISABLE)
+		return flags != VRING_PACKED_EVENT_FLAG_DISABLE;
+	if (flags != VRING_PACKED_EVENT_FLAG_DESC)
+		return expected || n != 0;
+	for (uint16_t i = 0; i < n; i++) { /* back to the first of them */
+		at.wrap ^= at.index == 0;
+		at.index = (uint16_t)((at.index + NUM - 1) % NUM);
+		expected |= at.index == event.index && at.wrap == event.wrap;
+	}
+	return expected;
+}
+
+static void use_packed_events(uint16_t n, bool on)
+{
+	const struct vhost_packed *p = &ring.packed;
+	const uint16_t flags = !on                  ? VRING_PACKED_EVENT_FLAG_DISABLE
+			       : ring.has_event_idx ? VRING_PACKED_EVENT_FLAG_DESC
+						    : VRING_PACKED_EVENT_FLAG_ENABLE;
+	bool wants;
+
+	n_words = 0;
+	wants = vhost_ring_wants_call(&ring);
+	require(wants == expects_call(n));
+	has_call |= ring.has_event_idx && loads[0] % 4 != VRING_PACKED_EVENT_FLAG_DISABLE;
+	vhost_ring_notify(&ring, on);
+	require(word(p->device, 2) == flags);
+	if (flags == VRING_PACKED_EVENT_FLAG_DESC)
+		require(word(p->device, 0) == (p->avail.index | (p->avail.wrap ? WRAP_BIT : 0)));
+}
+
+/* Return one of the requests in flight, in any order. Returns its number of descriptors. */
+static uint16_t put_packed(void)
+{
+	const unsigned i = (unsigned)bytes(1) % n_in_flight;
+	const uint16_t id = in_flight[i], n = ring.packed.buffer[id].n;
+	const struct vhost_packed_at at = ring.packed.used;
+	struct vring_packed_desc used;
+
+	in_flight[i] = in_flight[--n_in_flight];
+	vhost_ring_put(&ring, id, 77);
+	memcpy(&used, &ring.packed.desc[at.index], sizeof(used));
+	require(used.id == id && used.len == 77);
+	require(used.flags == (VRING_DESC_F_WRITE | (at.wrap ? F_AVAIL | F_USED : 0)));
+	require((ring.packed.used.wrap != at.wrap) == (at.index + n >= NUM));
+	require((at.index + n) % NUM == ring.packed.used.index);
+	return n;
+}
+
+static void use_packed(uint16_t *n_p)
+{
+	uint16_t id = NUM, sum = 0;
+
+	if (bytes(1) % 4 && take(&id)) {
+		for (unsigned i = 0; i < n_in_flight; i++)
+			require(in_flight[i] != id);
+		require(n_in_flight < NUM);
+		in_flight[n_in_flight++] = id;
+	}
+	for (unsigned i = 0; i < n_in_flight; i++)
+		sum = (uint16_t)(sum + ring.packed.buffer[in_flight[i]].n);
+	for (uint32_t i = ring.resubmit_at; i < ring.n_resubmit; i++)
+		sum = (uint16_t)(sum + ring.packed.n_left[ring.resubmit[i]]);
+	require(sum <= ring.packed.n_taken && ring.packed.n_taken <= NUM);
+	if (n_in_flight && bytes(1) % 2)
+		*n_p = (uint16_t)(*n_p + put_packed());
+	if (*n_p > NUM)
+		*n_p = NUM;
+	if (bytes(1) % 2) {
+		use_packed_events(*n_p, bytes(1) % 2);
+		if (ring.has_event_idx && loads[0] % 4 != VRING_PACKED_EVENT_FLAG_DISABLE)
+			*n_p = 0;
+	}
+}
+
+static void run_packed(struct vhost_vring *vring, uint8_t *kept, size_t n_kept, uint64_t features)
+{
+	uint16_t n = 0;
+
+	for (int i = 0; i < 100 && left && ring.fault[0] == '\0'; i++) {
+		use_packed(&n);
+		if (!kept || bytes(1) % 16 != 15)
+			continue;
+		for (unsigned k = (unsigned)bytes(1) % 4; k > 0; k--) {
+			const size_t at = bytes(2) % n_kept;
+
+			kept[at] = (uint8_t)bytes(1);
+		}
+		n_loads = 0;
+		if (vhost_ring_init(&ring, vring, &memory, kept, features) != 0) {
+			require(ring.fault[0] != '\0');
+			return;
+		}
+		n_in_flight = n = 0;
+		has_call = 0;
+	}
 }
 
 static void make_memory(void)
@@ -342,15 +505,15 @@ static void make_memory(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct vhost_vring vring = {.num = NUM,
-					  .base = 3,
-					  .desc = 0x70000000u,
-					  .avail = 0x70000400u,
-					  .used = 0x70000800u};
+	struct vhost_vring vring = {.num = NUM,
+				    .base = 3,
+				    .desc = 0x70000000u,
+				    .avail = 0x70000400u,
+				    .used = 0x70000800u};
+	/* of a split ring, or of a packed one */
 	static uint64_t kept[(sizeof(struct vhost_inflight) + NUM * 16) / 8];
-	struct vhost_inflight *inflight = (struct vhost_inflight *)(void *)kept;
-	static struct vhost_ring ring;
-	uint64_t mode;
+	static uint64_t packed_kept[(sizeof(struct vhost_inflight_packed) + NUM * 32) / 8];
+	uint64_t mode, features;
 
 	if (!guest[0])
 		make_memory();
@@ -361,14 +524,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < sizeof(kept) / 8; i++)
 		kept[i] = bytes(1) % 4 == 0 ? bytes(8) : bytes(1) % 2;
 	mode = bytes(1);
-	require(vhost_ring_init(&ring, &vring, &memory, mode % 2 ? inflight : NULL,
-				(mode & 2) != 0) == 0);
+	features = (mode & 2) != 0 ? 1ull << VIRTIO_RING_F_EVENT_IDX : 0;
 	has_call = 0;
-	called = ring.next_used;
+	if (mode >= 0xc0) {
+		memset(packed_kept, 0, sizeof(packed_kept));
+		n_in_flight = 0;
+		vring.base = 0x80058005u;
+		features |= 1ull << VIRTIO_F_RING_PACKED;
+		require(vhost_ring_init(&ring, &vring, &memory, mode % 2 ? packed_kept : NULL,
+					features) == 0);
+		run_packed(&vring, mode % 2 ? (uint8_t *)packed_kept : NULL, sizeof(packed_kept),
+			   features);
+		return 0;
+	}
+	require(vhost_ring_init(&ring, &vring, &memory, mode % 2 ? kept : NULL, features) == 0);
+	called = ring.split.next_used;
 	require(ring.n_resubmit <= NUM);
 	for (int i = 0; i < 100 && left; i++) {
 		ring.fault = "";
-		use(&ring);
+		use();
 	}
 	return 0;
 }

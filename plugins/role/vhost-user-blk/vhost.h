@@ -6,6 +6,8 @@
  *      vhost_device.c   state of the device                    no IO
  *      vhost_memory.c   look-ups in the guest memory           no IO
  *      vhost_ring.c     walks a virtqueue                      no IO
+ *      vhost_split.c    split virtqueues                       no IO
+ *      vhost_packed.c   packed virtqueues                      no IO
  *      vhost_role.c     options, session, report               control thread
  *      vhost_socket.c   socket of the front end                control thread
  *      vhost_queue.c    queues and guest memory of a device    control thread
@@ -40,7 +42,7 @@ struct vhost_counters {
 
 /* A request of the guest. */
 struct vhost_request {
-	uint16_t head;
+	uint16_t id;
 	uint8_t opcode;       /* enum gantry_opcode */
 	uint8_t is_submitted; /* all IOs of the request are submitted */
 	uint8_t is_doubtful;  /* a peer might still access the guest memory: return it later */
@@ -100,7 +102,7 @@ struct vhost_queue {
 	struct vhost_io *ios;         /* indexed by slot */
 	struct gantry_pieces *pieces; /* indexed by slot; for stages */
 	struct vhost_request *requests;
-	uint8_t busy[VHOST_RING_MAX]; /* the descriptor is the head of a taken request */
+	uint8_t busy[VHOST_RING_MAX]; /* by id: the request is taken */
 	struct vhost_chain chain;
 };
 

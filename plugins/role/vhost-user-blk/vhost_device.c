@@ -12,6 +12,7 @@
 #include "vhost_protocol.h"
 
 #include <errno.h>
+#include <linux/virtio_config.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,7 +118,8 @@ static int set_num(struct vhost_device *device, struct vhost_message *m, struct 
 	(void)reply;
 	if (!vring)
 		return -EPROTO;
-	if (num == 0 || num > VHOST_RING_MAX || (num & (num - 1)) != 0)
+	if (num == 0 || num > VHOST_RING_MAX ||
+	    ((num & (num - 1)) != 0 && !has(device->features, VIRTIO_F_RING_PACKED)))
 		return fail(device, "size of the ring is not a power of two up to 1024");
 	vring->num = num;
 	return 0;
@@ -148,9 +150,9 @@ static int set_base(struct vhost_device *device, struct vhost_message *m, struct
 	(void)reply;
 	if (!vring)
 		return -EPROTO;
-	if (m->payload.state.num > UINT16_MAX)
+	if (m->payload.state.num > UINT16_MAX && !has(device->features, VIRTIO_F_RING_PACKED))
 		return fail(device, "base of the ring is larger than 65535");
-	vring->base = (uint16_t)m->payload.state.num;
+	vring->base = m->payload.state.num;
 	return 0;
 }
 

@@ -107,7 +107,7 @@ static uint32_t written(const struct vhost_request *request)
 /* Forget a request, whether the guest got an answer or not. */
 static void release(struct vhost_queue *queue, struct vhost_request *request)
 {
-	queue->busy[request->head] = 0;
+	queue->busy[request->id] = 0;
 	request->next = queue->free;
 	queue->free = request;
 	queue->n_requests--;
@@ -120,7 +120,7 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 		gantry_count(queue->counters.failed, 1);
 	if (!queue->is_broken && !request->is_lost) {
 		__atomic_store_n(request->status_addr, status_of(request), __ATOMIC_RELAXED);
-		vhost_ring_put(&queue->ring, request->head, written(request));
+		vhost_ring_put(&queue->ring, request->id, written(request));
 		queue->wants_call = true;
 	}
 	if (gantry_unlikely(request->is_lost) && !queue->has_lost) {
@@ -191,28 +191,22 @@ static __attribute__((noinline)) void break_ring(struct vhost_queue *queue)
 static struct vhost_request *take(struct vhost_queue *queue)
 {
 	struct vhost_request *request = queue->free;
-	uint16_t head;
-	int rc = vhost_ring_take(&queue->ring, &head);
+	uint16_t id;
+	int rc = vhost_ring_take(&queue->ring, &queue->memory, &queue->chain, &id);
 
 	if (rc == 0)
 		return NULL;
-	if (rc > 0 && (queue->busy[head] || !request)) {
-		queue->ring.fault = "descriptor is in use by another request";
-		queue->ring.fault_key = "descriptor";
-		queue->ring.fault_value = head;
-		rc = -1;
-	}
-	if (rc > 0)
-		rc = vhost_ring_chain(&queue->ring, &queue->memory, head, &queue->chain) == 0 ? 1
-											      : -1;
+	if (rc > 0 && (queue->busy[id] || !request))
+		rc = vhost_ring_broken(&queue->ring, "descriptor is in use by another request",
+				       "descriptor", id);
 	if (rc < 0) {
 		break_ring(queue);
 		return NULL;
 	}
 	queue->free = request->next;
-	queue->busy[head] = 1;
+	queue->busy[id] = 1;
 	queue->n_requests++;
-	request->head = head;
+	request->id = id;
 	request->is_submitted = request->is_doubtful = request->is_lost = 0;
 	request->status = GANTRY_S_OK;
 	request->n_ios = request->n = request->at = request->skip = 0;

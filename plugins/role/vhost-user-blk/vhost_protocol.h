@@ -125,8 +125,8 @@ const char *vhost_message_name(uint32_t type);
 
 /* A vring as the front end has set it. */
 struct vhost_vring {
-	uint32_t num; /* entries; 0: not set */
-	uint16_t base;
+	uint32_t num;  /* entries; 0: not set */
+	uint32_t base; /* in the encoding of the kind of the ring */
 	bool enabled, started;
 	uint64_t desc, used, avail; /* addresses in the front end */
 	int kick, call, err;        /* descriptors; -1: none */

@@ -61,16 +61,17 @@ static void change_queue(struct vhost_queue *queue)
 }
 
 /* Returns the memory for the requests in flight of a queue; NULL: there is none. */
-static struct vhost_inflight *inflight_of(const struct vhost_queue *queue)
+static void *inflight_of(const struct vhost_queue *queue)
 {
 	const struct vhost_role *role = queue->role;
+	/* the driver can accept another kind of ring after SET_INFLIGHT_FD */
+	const uint64_t bytes = vhost_inflight_bytes(role->inflight_num, role->device.features);
 
 	if (!role->inflight || queue->index >= role->inflight_queues ||
-	    role->device.vring[queue->index].num > role->inflight_num)
+	    role->device.vring[queue->index].num > role->inflight_num ||
+	    (queue->index + 1) * bytes > role->inflight->length)
 		return NULL;
-	return (struct vhost_inflight *)(void *)((char *)role->inflight->addr +
-						 queue->index *
-							 vhost_inflight_bytes(role->inflight_num));
+	return (char *)role->inflight->addr + queue->index * bytes;
 }
 
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
@@ -80,10 +81,10 @@ static int start_queue(struct vhost_queue *queue)
 	const struct vhost_vring *vring = &role->device.vring[queue->index];
 	struct gantry_poller poller = vhost_lane_poller;
 	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue),
-				 (role->device.features & 1ull << VIRTIO_RING_F_EVENT_IDX) != 0);
+				 role->device.features);
 
 	if (rc != 0) {
-		role->device.fault = "a part of the ring is misaligned or not in one region";
+		role->device.fault = queue->ring.fault;
 		return rc;
 	}
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
@@ -357,7 +358,7 @@ void vhost_queue_drained(void *arg)
 
 	role->rh->poller_remove(queue->lane, queue);
 	queue->is_polled = queue->is_draining = false;
-	role->device.vring[queue->index].base = queue->ring.next_avail;
+	role->device.vring[queue->index].base = vhost_ring_base(&queue->ring);
 	if (role->step != VHOST_MEMORY_STABLE) {
 		advance_memory(role);
 	} else if (role->drains_queue) {
@@ -507,8 +508,8 @@ static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t n
 {
 	struct vhost_role *role = role_of(device);
 	struct gantry_region *region;
-	int fd, rc = role->rh->region_create(role->rh, queues * vhost_inflight_bytes(num), 0,
-					     &region);
+	const uint64_t bytes = queues * vhost_inflight_bytes(num, device->features);
+	int fd, rc = role->rh->region_create(role->rh, bytes, 0, &region);
 
 	if (rc != 0)
 		return rc;
@@ -534,7 +535,7 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 	int rc = -EINVAL;
 
 	vhost_queue_drop_inflight(role);
-	if (bytes >= queues * vhost_inflight_bytes(num))
+	if (bytes >= queues * vhost_inflight_bytes(num, device->features))
 		rc = map_region(role, m->fds[0], m->payload.inflight.offset, bytes, &role->inflight,
 				&why);
 	if (rc != 0) {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vhost_ring.h - the memory of a guest, and a split virtqueue in it, which the guest can change at
- * any time. No IO.
+ * vhost_ring.h - the memory of a guest, and a virtqueue in it, which the guest can change at any
+ * time. No IO.
+ *
+ *      vhost_ring.c    chooses the kind of a ring, and turns descriptors into pieces
+ *      vhost_split.c   split rings
+ *      vhost_packed.c  packed rings, with VIRTIO_F_RING_PACKED
  *
  * Each word of the ring is loaded once, checked, and used from the copy. A guest that breaks the
  * rules of the ring gets a fault: the caller must not use the ring any more.
@@ -11,6 +15,7 @@
 
 #include "vhost_protocol.h"
 
+#include <linux/virtio_config.h>
 #include <linux/virtio_ring.h>
 
 /* A part of the guest memory. Adjacent regions can be parts of one memfd or of different memfds. */
@@ -78,27 +83,114 @@ struct vhost_inflight {
 	struct vhost_inflight_desc desc[];
 };
 
-/* vhost_inflight_bytes - returns the size of struct vhost_inflight for a ring, rounded up. */
-static inline uint64_t vhost_inflight_bytes(uint32_t num)
-{
-	return (sizeof(struct vhost_inflight) + num * sizeof(struct vhost_inflight_desc) + 63) &
-	       ~63ull;
-}
+/* Of packed rings: a copy of each descriptor, because the guest overwrites the ring. */
+struct vhost_inflight_entry {
+	uint8_t inflight, padding;
+	uint16_t next;      /* entry of the same request, or of the free list */
+	uint16_t last, num; /* of the first entry of a request: its last entry, and how many */
+	uint64_t counter;   /* as above */
+	uint16_t id, flags; /* the descriptor */
+	uint32_t len;
+	uint64_t addr;
+};
 
-struct vhost_ring {
-	uint16_t num; /* entries, a power of two */
+/* Fields that change together. */
+union vhost_inflight_heads {
+	struct {
+		uint16_t free_head, old_free_head;
+	};
+	uint32_t word;
+};
+
+union vhost_inflight_used {
+	struct {
+		uint16_t used_idx, old_used_idx;
+		uint8_t used_wrap_counter, old_used_wrap_counter, padding[2];
+	};
+	uint64_t word;
+};
+
+struct vhost_inflight_packed {
+	uint64_t features;
+	uint16_t version, num;
+	union vhost_inflight_heads heads;
+	union vhost_inflight_used used;
+	uint8_t padding[8];
+	struct vhost_inflight_entry entry[];
+};
+
+_Static_assert(offsetof(struct vhost_inflight_packed, entry) == 32 &&
+		       sizeof(struct vhost_inflight_entry) == 32,
+	       "the layout is that of the specification");
+
+struct vhost_ring;
+
+/* The verbs of a kind of ring, which the functions vhost_ring_*() describe. */
+struct vhost_ring_ops {
+	int (*init)(struct vhost_ring *ring, const struct vhost_vring *vring,
+		    const struct vhost_memory *memory, void *inflight);
+	uint32_t (*base)(const struct vhost_ring *ring);
+	int (*take)(struct vhost_ring *ring, const struct vhost_memory *memory,
+		    struct vhost_chain *chain, uint16_t *id_p);
+	void (*put)(struct vhost_ring *ring, uint16_t id, uint32_t written);
+	bool (*wants_call)(struct vhost_ring *ring);
+	bool (*notify)(struct vhost_ring *ring, bool on);
+};
+
+extern const struct vhost_ring_ops vhost_split_ops, vhost_packed_ops;
+
+struct vhost_split {
 	uint16_t next_avail, next_used;
-	bool has_event_idx;   /* VIRTIO_RING_F_EVENT_IDX is negotiated */
-	bool must_call;       /* with event index: the next call does not depend on used_event */
-	uint16_t called_used; /* next_used of the last vhost_ring_wants_call() */
+	uint16_t called_used; /* next_used of the last wants_call() */
 	struct vring_desc *desc;
 	struct vring_avail *avail;
 	struct vring_used *used;
 	struct vhost_inflight *inflight; /* NULL: the front end did not set inflight memory */
+};
+
+/* A place in a packed ring. The wrap counter changes each time the index returns to 0. */
+struct vhost_packed_at {
+	uint16_t index;
+	bool wrap;
+};
+
+/* A request of a packed ring that was taken and not returned. */
+struct vhost_packed_buffer {
+	uint16_t n;           /* descriptors in the ring; 0: not in flight */
+	uint16_t first, last; /* entries of the inflight memory */
+};
+
+struct vhost_packed {
+	struct vhost_packed_at avail, used; /* next descriptor to take, and to return */
+	uint16_t n_taken;                   /* descriptors between `used` and `avail` */
+	uint16_t n_returned;                /* since the last wants_call(); at most num */
+	struct vring_packed_desc *desc;
+	const struct vring_packed_desc_event *driver; /* the guest writes it: interrupts */
+	uint32_t *device;                             /* the device writes it: kicks */
+	struct vhost_inflight_packed *inflight;       /* NULL: as above */
+	uint16_t free_head;                           /* num: no entry is free */
+	/*
+	 * The links of the entries. They are copies: the inflight memory is only read when the ring
+	 * starts and when a request is taken again.
+	 */
+	uint16_t next[VHOST_RING_MAX];
+	uint16_t n_left[VHOST_RING_MAX]; /* by first entry of a request to take again */
+	struct vhost_packed_buffer buffer[VHOST_RING_MAX]; /* by buffer id */
+};
+
+struct vhost_ring {
+	const struct vhost_ring_ops *ops;
+	uint16_t num;       /* entries; a power of two in a split ring */
+	bool has_event_idx; /* VIRTIO_RING_F_EVENT_IDX is negotiated */
+	bool must_call;     /* with event index: the next call does not depend on the guest */
+	uint32_t n_resubmit, resubmit_at;
 	uint64_t counter;
+	union {
+		struct vhost_split split;
+		struct vhost_packed packed;
+	};
 	/* requests that were in flight when an earlier process ended, in their order */
 	uint16_t resubmit[VHOST_RING_MAX];
-	uint32_t n_resubmit, resubmit_at;
 	/* what the guest did wrong, as text; "" while the ring is intact */
 	const char *fault;
 	uint64_t fault_value; /* the value that shows it */
@@ -106,25 +198,46 @@ struct vhost_ring {
 };
 
 /*
+ * vhost_inflight_bytes - returns the size of the inflight memory of a ring, a multiple of 64
+ *
+ * features  that are negotiated: they determine the kind of the ring
+ * thread    any
+ */
+uint64_t vhost_inflight_bytes(uint32_t num, uint64_t features);
+/*
  * vhost_ring_init - attach to a ring
  *
- * vring     num and addresses, as the front end has set them
- * inflight  of a ring with at least num entries; NULL: none. Requests in it are taken first
- * has_event_idx  VIRTIO_RING_F_EVENT_IDX is negotiated
- * returns  0; -EFAULT: a part of the ring is not in one region; -EINVAL: num is 0
- * thread   any
+ * vring     num, base and addresses, as the front end has set them
+ * inflight  of a ring with at least num entries, vhost_inflight_bytes() long; NULL: none. Requests
+ *           in it are taken first
+ * features  that are negotiated
+ * returns   0
+ *           -EFAULT: a part of the ring is misaligned or not in one region
+ *           -EINVAL: num or the base is wrong, or the inflight memory contradicts itself
+ *           With an error ring->fault is the cause as text.
+ * thread    any, while no lane uses the ring
  */
 int vhost_ring_init(struct vhost_ring *ring, const struct vhost_vring *vring,
-		    const struct vhost_memory *memory, struct vhost_inflight *inflight,
-		    bool has_event_idx);
+		    const struct vhost_memory *memory, void *inflight, uint64_t features);
+/* vhost_ring_base - returns the base for GET_VRING_BASE, in the encoding of the specification */
+static inline uint32_t vhost_ring_base(const struct vhost_ring *ring)
+{
+	return ring->ops->base(ring);
+}
 /*
- * vhost_ring_take - take the next available request
+ * vhost_ring_take - take the next available request, and read its descriptors
  *
- * head_p   out: first descriptor of the request, below num
+ * chain    out: the pieces
+ * id_p     out: identifies the request until it is returned; below num. Set before a fault in
+ *          the descriptors is found
  * returns  1: taken; 0: there is none; -1: the ring is broken
  * thread   lane's thread
  */
-int vhost_ring_take(struct vhost_ring *ring, uint16_t *head_p);
+static inline int vhost_ring_take(struct vhost_ring *ring, const struct vhost_memory *memory,
+				  struct vhost_chain *chain, uint16_t *id_p)
+{
+	return ring->ops->take(ring, memory, chain, id_p);
+}
 /*
  * vhost_ring_has_resubmit - returns true if vhost_ring_take() takes a request that was in flight
  * when an earlier process ended
@@ -133,35 +246,37 @@ static inline bool vhost_ring_has_resubmit(const struct vhost_ring *ring)
 {
 	return ring->resubmit_at < ring->n_resubmit;
 }
-/*
- * vhost_ring_chain - read the descriptors of a request
- *
- * head     below num
- * chain    out: the pieces
- * returns  0; -1: the ring is broken
- * thread   lane's thread
- */
-int vhost_ring_chain(struct vhost_ring *ring, const struct vhost_memory *memory, uint16_t head,
-		     struct vhost_chain *chain);
 /* vhost_ring_put - return a request to the guest. written: bytes in the pieces for the guest. */
-void vhost_ring_put(struct vhost_ring *ring, uint16_t head, uint32_t written);
+static inline void vhost_ring_put(struct vhost_ring *ring, uint16_t id, uint32_t written)
+{
+	ring->ops->put(ring, id, written);
+}
 /*
  * vhost_ring_wants_call - returns true if the guest asks for an interrupt. Full barrier.
  *
- * With event index it asks for one if the requests returned since the last call of this function
- * include the entry used_event. The first call after vhost_ring_init() returns true: an earlier
+ * With event index it asks for one if the entries returned since the last call of this function
+ * include the one that it names. The first call after vhost_ring_init() returns true: an earlier
  * process may have returned requests without an interrupt.
  */
-bool vhost_ring_wants_call(struct vhost_ring *ring);
+static inline bool vhost_ring_wants_call(struct vhost_ring *ring)
+{
+	return ring->ops->wants_call(ring);
+}
 /*
  * vhost_ring_notify - enable or disable kicks of the guest
  *
- * With event index the guest kicks once after kicks were enabled. It can kick a few times while
- * they are disabled.
+ * With event index the guest kicks once after kicks were enabled. In a split ring it can kick a few
+ * times while they are disabled.
  *
  * returns  true: requests are available already
  */
-bool vhost_ring_notify(struct vhost_ring *ring, bool on);
+static inline bool vhost_ring_notify(struct vhost_ring *ring, bool on)
+{
+	return ring->ops->notify(ring, on);
+}
+
+/* vhost_ring_broken - report a fault of the guest. Returns -1. */
+int vhost_ring_broken(struct vhost_ring *ring, const char *fault, const char *key, uint64_t value);
 
 /*
  * vhost_chain_read - copy bytes from the beginning of the pieces that the device reads, and remove

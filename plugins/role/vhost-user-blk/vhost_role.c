@@ -72,8 +72,9 @@ static void offer(struct vhost_role *role)
 	const uint32_t ops = role->volume.ops;
 
 	device->offered = 1ull << VIRTIO_F_VERSION_1 | 1ull << VHOST_F_PROTOCOL_FEATURES |
-			  1ull << VIRTIO_RING_F_INDIRECT_DESC | 1ull << VIRTIO_RING_F_EVENT_IDX |
-			  1ull << VIRTIO_BLK_F_SEG_MAX | 1ull << VIRTIO_BLK_F_BLK_SIZE;
+			  1ull << VIRTIO_F_RING_PACKED | 1ull << VIRTIO_RING_F_INDIRECT_DESC |
+			  1ull << VIRTIO_RING_F_EVENT_IDX | 1ull << VIRTIO_BLK_F_SEG_MAX |
+			  1ull << VIRTIO_BLK_F_BLK_SIZE;
 	if (ops & 1u << GANTRY_OP_FLUSH)
 		device->offered |= 1ull << VIRTIO_BLK_F_FLUSH;
 	if (vhost_is_read_only(role))

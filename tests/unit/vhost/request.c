@@ -3,12 +3,10 @@
 #include <stdio.h>
 
 #include "../../../plugins/role/vhost-user-blk/vhost_memory.c"
-#include "../../../plugins/role/vhost-user-blk/vhost_ring.c"
-
-/* both files have functions of this name */
-#define broken request_broken
+#include "../../../plugins/role/vhost-user-blk/vhost_packed.c"
 #include "../../../plugins/role/vhost-user-blk/vhost_request.c"
-#undef broken
+#include "../../../plugins/role/vhost-user-blk/vhost_ring.c"
+#include "../../../plugins/role/vhost-user-blk/vhost_split.c"
 #include "unity.h"
 
 #define BLOCK 4096u
@@ -69,14 +67,14 @@ static int parse(uint32_t type, uint64_t sector, uint32_t sectors, uint32_t flag
 	const struct virtio_blk_discard_write_zeroes segment = {htole64(sector), htole32(sectors),
 								htole32(flags)};
 	struct vring_desc *d = (struct vring_desc *)(void *)guest;
-	struct vhost_ring ring = {.num = 8, .desc = d, .fault = ""};
+	struct vhost_ring ring = {.num = 8, .split = {.desc = d}, .fault = ""};
 
 	memcpy(guest + 0x200, &header, sizeof(header));
 	memcpy(guest + 0x301, &segment, sizeof(segment)); /* not aligned */
 	d[0] = (struct vring_desc){0x1200, sizeof(header), VRING_DESC_F_NEXT, 1};
 	d[1] = (struct vring_desc){0x1301, bytes, (uint16_t)(in | VRING_DESC_F_NEXT), 2};
 	d[2] = (struct vring_desc){0x1400, 1, VRING_DESC_F_WRITE, 0};
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_chain(&ring, &memory, 0, &queue.chain));
+	TEST_ASSERT_EQUAL_INT(0, read_chain(&ring, &memory, 0, &queue.chain));
 	return vhost_request_init(&queue, &request);
 }
 

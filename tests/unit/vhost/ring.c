@@ -6,10 +6,13 @@
 #include <stdio.h>
 
 #include "../../../plugins/role/vhost-user-blk/vhost_memory.c"
+#include "../../../plugins/role/vhost-user-blk/vhost_packed.c"
 #include "../../../plugins/role/vhost-user-blk/vhost_ring.c"
+#include "../../../plugins/role/vhost-user-blk/vhost_split.c"
 #include "unity.h"
 
 #define NUM 8u
+#define EVENTS (1ull << VIRTIO_RING_F_EVENT_IDX)
 #define BASE 0xfffeu /* the indices wrap around */
 /* the descriptor of request i: the requests are not in the order of their descriptors */
 #define HEAD(i) (NUM - 1 - (i))
@@ -21,7 +24,15 @@ static struct vhost_inflight *const inflight = (struct vhost_inflight *)(void *)
 static const struct vhost_memory memory = {
 	1, {{.gpa = 0x1000, .bytes = sizeof(guest), .uva = 0x9000, .addr = guest, .handle = 2}}};
 static struct vhost_ring ring;
-static bool has_event_idx;
+static uint64_t features;
+
+/* Take a request. The descriptors of most tests are empty. */
+static int take(uint16_t *head_p)
+{
+	static struct vhost_chain chain;
+
+	return vhost_ring_take(&ring, &memory, &chain, head_p);
+}
 
 /* A process starts. `base` is what the front end believes to be the next available entry. */
 static void start_at(uint16_t base)
@@ -29,7 +40,7 @@ static void start_at(uint16_t base)
 	const struct vhost_vring vring = {
 		.num = NUM, .base = base, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
 
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight, has_event_idx));
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, inflight, features));
 }
 
 /* A process starts. The front end knows the index of the used ring. */
@@ -48,13 +59,13 @@ static void begin(uint16_t n)
 	((struct vring_used *)(void *)(guest + 0x200))->idx = BASE;
 	start();
 	for (uint16_t i = 0; i < n; i++)
-		ring.avail->ring[(BASE + i) % NUM] = (uint16_t)HEAD(i);
-	ring.avail->idx = (uint16_t)(BASE + n);
+		ring.split.avail->ring[(BASE + i) % NUM] = (uint16_t)HEAD(i);
+	ring.split.avail->idx = (uint16_t)(BASE + n);
 	for (uint16_t i = 0; i < n; i++) {
-		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+		TEST_ASSERT_EQUAL_INT(1, take(&head));
 		TEST_ASSERT_EQUAL_UINT(HEAD(i), head);
 	}
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_take(&ring, &head));
+	TEST_ASSERT_EQUAL_INT(0, take(&head));
 }
 
 static void expect(const uint16_t *requests, unsigned n)
@@ -63,10 +74,10 @@ static void expect(const uint16_t *requests, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		TEST_ASSERT_TRUE(vhost_ring_notify(&ring, true));
-		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+		TEST_ASSERT_EQUAL_INT(1, take(&head));
 		TEST_ASSERT_EQUAL_UINT(HEAD(requests[i]), head);
 	}
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_take(&ring, &head));
+	TEST_ASSERT_EQUAL_INT(0, take(&head));
 	TEST_ASSERT_FALSE(vhost_ring_notify(&ring, true));
 }
 
@@ -83,7 +94,7 @@ static void requests_in_flight_are_taken_again_in_their_order(void)
 	expect(left, 3);
 	for (unsigned i = 0; i < 3; i++)
 		vhost_ring_put(&ring, (uint16_t)HEAD(left[i]), 1);
-	TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + 5), ring.used->idx);
+	TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + 5), ring.split.used->idx);
 	start();
 	expect(left, 0);
 }
@@ -94,8 +105,8 @@ static void a_request_that_follows_those_in_flight_is_taken_after_them(void)
 
 	begin(3);
 	vhost_ring_put(&ring, HEAD(1), 1);
-	ring.avail->ring[(BASE + 3) % NUM] = HEAD(6);
-	ring.avail->idx = (uint16_t)(BASE + 4);
+	ring.split.avail->ring[(BASE + 3) % NUM] = HEAD(6);
+	ring.split.avail->idx = (uint16_t)(BASE + 4);
 	start();
 	expect(left, 3);
 	TEST_ASSERT_TRUE(inflight->desc[HEAD(6)].counter > inflight->desc[HEAD(2)].counter);
@@ -151,8 +162,8 @@ static void requests_returned_after_the_loss_are_not_taken_again(void)
 	begin(3);
 	vhost_ring_put(&ring, HEAD(0), 1);
 	vhost_ring_put(&ring, HEAD(1), 1);
-	ring.avail->ring[(BASE + 3) % NUM] = HEAD(6);
-	ring.avail->idx = (uint16_t)(BASE + 4);
+	ring.split.avail->ring[(BASE + 3) % NUM] = HEAD(6);
+	ring.split.avail->idx = (uint16_t)(BASE + 4);
 	start_at(BASE);
 	expect(left, 2);
 }
@@ -163,7 +174,7 @@ static void with_new_memory_the_ring_continues_at_its_base(void)
 	begin(3);
 	memset(kept, 0, sizeof(kept));
 	start_at(5);
-	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
+	TEST_ASSERT_EQUAL_UINT(5, ring.split.next_avail);
 }
 
 static void without_that_memory_the_ring_continues_at_its_base(void)
@@ -172,8 +183,8 @@ static void without_that_memory_the_ring_continues_at_its_base(void)
 		.num = NUM, .base = 5, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
 
 	begin(3);
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, false));
-	TEST_ASSERT_EQUAL_UINT(5, ring.next_avail);
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, 0));
+	TEST_ASSERT_EQUAL_UINT(5, ring.split.next_avail);
 	TEST_ASSERT_EQUAL_UINT(0, ring.n_resubmit);
 }
 
@@ -182,12 +193,12 @@ static void a_ring_outside_the_memory_is_refused(void)
 	struct vhost_vring vring = {
 		.num = NUM, .base = 0, .desc = 0x9000, .avail = 0x9100, .used = 0x9fc0};
 
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, false));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, 0));
 	vring.used = 0x9200;
 	vring.desc = 0x8ff0;
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, false));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, 0));
 	vring.num = 0;
-	TEST_ASSERT_EQUAL_INT(-EINVAL, vhost_ring_init(&ring, &vring, &memory, NULL, false));
+	TEST_ASSERT_EQUAL_INT(-EINVAL, vhost_ring_init(&ring, &vring, &memory, NULL, 0));
 }
 
 /* -- event index -- */
@@ -199,7 +210,7 @@ static const uint16_t *const kick_at = (const uint16_t *)(void *)(guest + 0x200 
 /* As begin(), with event index, and after the first interrupt. */
 static void begin_events(uint16_t n)
 {
-	has_event_idx = true;
+	features = EVENTS;
 	begin(n);
 	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
 	*call_at = BASE - 1; /* the guest asks for none */
@@ -207,7 +218,7 @@ static void begin_events(uint16_t n)
 
 void tearDown(void)
 {
-	has_event_idx = false;
+	features = 0;
 }
 
 static void the_device_asks_for_a_kick_at_the_next_entry(void)
@@ -220,23 +231,23 @@ static void the_device_asks_for_a_kick_at_the_next_entry(void)
 		TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + i), *kick_at);
 		vhost_ring_notify(&ring, false); /* at an entry that the device has taken */
 		TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + i - 1), *kick_at);
-		ring.avail->ring[(BASE + i) % NUM] = i;
-		ring.avail->idx = (uint16_t)(BASE + i + 1);
+		ring.split.avail->ring[(BASE + i) % NUM] = i;
+		ring.split.avail->idx = (uint16_t)(BASE + i + 1);
 		TEST_ASSERT_TRUE(vhost_ring_notify(&ring, true));
-		TEST_ASSERT_EQUAL_INT(1, vhost_ring_take(&ring, &head));
+		TEST_ASSERT_EQUAL_INT(1, take(&head));
 	}
 	TEST_ASSERT_EQUAL_UINT((uint16_t)(BASE + 4), *kick_at); /* of the last notify */
 }
 
 static void the_flag_against_kicks_is_not_used(void)
 {
-	has_event_idx = true;
+	features = EVENTS;
 	begin(1);
-	ring.used->flags = VRING_USED_F_NO_NOTIFY; /* of an earlier process */
+	ring.split.used->flags = VRING_USED_F_NO_NOTIFY; /* of an earlier process */
 	start();
-	TEST_ASSERT_EQUAL_UINT(0, ring.used->flags);
+	TEST_ASSERT_EQUAL_UINT(0, ring.split.used->flags);
 	vhost_ring_notify(&ring, false);
-	TEST_ASSERT_EQUAL_UINT(0, ring.used->flags);
+	TEST_ASSERT_EQUAL_UINT(0, ring.split.used->flags);
 }
 
 static void without_event_index_its_words_are_not_used(void)
@@ -246,13 +257,13 @@ static void without_event_index_its_words_are_not_used(void)
 	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
 	vhost_ring_put(&ring, HEAD(0), 1);
 	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
-	ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	ring.split.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
 	*call_at = BASE;
 	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
 	vhost_ring_notify(&ring, true);
 	TEST_ASSERT_EQUAL_UINT(0, *kick_at);
 	vhost_ring_notify(&ring, false);
-	TEST_ASSERT_EQUAL_UINT(VRING_USED_F_NO_NOTIFY, ring.used->flags);
+	TEST_ASSERT_EQUAL_UINT(VRING_USED_F_NO_NOTIFY, ring.split.used->flags);
 }
 
 /* The device returns n requests, then decides: it calls if one of them is the event. */
@@ -276,7 +287,7 @@ static void a_guest_that_did_not_ask_gets_no_interrupt(void)
 		vhost_ring_put(&ring, HEAD(i), 1);
 		TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
 	}
-	TEST_ASSERT_EQUAL_UINT(3, ring.used->idx); /* it has wrapped around */
+	TEST_ASSERT_EQUAL_UINT(3, ring.split.used->idx); /* it has wrapped around */
 	*call_at = 3;
 	TEST_ASSERT_FALSE(vhost_ring_wants_call(&ring));
 }
@@ -284,7 +295,7 @@ static void a_guest_that_did_not_ask_gets_no_interrupt(void)
 static void with_event_index_the_flag_against_interrupts_is_ignored(void)
 {
 	begin_events(1);
-	ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	ring.split.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
 	*call_at = BASE;
 	vhost_ring_put(&ring, HEAD(0), 1);
 	TEST_ASSERT_TRUE(vhost_ring_wants_call(&ring));
@@ -310,14 +321,14 @@ static void a_ring_whose_event_word_is_outside_the_memory_is_refused(void)
 	struct vhost_vring vring = {.num = NUM, .desc = 0x9000, .avail = 0x9100, .used = 0x9200};
 
 	vring.used = 0xa000 - (4 + 8 * NUM);
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, EVENTS));
 	vring.used -= 4;
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, EVENTS));
 	vring.used = 0x9200;
 	vring.avail = 0xa000 - (4 + 2 * NUM);
-	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	TEST_ASSERT_EQUAL_INT(-EFAULT, vhost_ring_init(&ring, &vring, &memory, NULL, EVENTS));
 	vring.avail -= 2;
-	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, true));
+	TEST_ASSERT_EQUAL_INT(0, vhost_ring_init(&ring, &vring, &memory, NULL, EVENTS));
 }
 
 int main(void)
