@@ -6,8 +6,9 @@
  *
  * SOCKET of the device, DEPTH requests in flight, for MS milliseconds after a tenth of that, of the
  * first MIB of the volume. The front end polls the used ring, so the device sends no interrupts. It
- * sends a kick if the device asks for one. Each request is one indirect descriptor. Prints
- * thousands of requests per second, all requests, and the kicks.
+ * sends a kick if the device asks for one. Each request is one indirect descriptor. With
+ * VIRTIO_PACKED=1 in the environment the ring is packed. Prints thousands of requests per second,
+ * all requests, and the kicks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,31 +40,29 @@ static struct virtio_blk_outhdr *header(unsigned i)
 
 static void describe(unsigned i)
 {
-	struct vring_desc *part = (struct vring_desc *)(void *)at(TABLE) + PARTS * i;
+	const struct vring_desc part[PARTS] = {
+		{GPA + HEADER + i * 32, sizeof(*header(i)), VRING_DESC_F_NEXT, 1},
+		{GPA + DATA + i * BLOCK, BLOCK, VRING_DESC_F_WRITE | VRING_DESC_F_NEXT, 2},
+		{GPA + HEADER + i * 32 + 16, 1, VRING_DESC_F_WRITE, 0}};
+	const uint64_t table = TABLE + i * sizeof(part);
 
-	part[0] = (struct vring_desc){GPA + HEADER + i * 32, sizeof(*header(i)), VRING_DESC_F_NEXT,
-				      1};
-	part[1] = (struct vring_desc){GPA + DATA + i * BLOCK, BLOCK,
-				      VRING_DESC_F_WRITE | VRING_DESC_F_NEXT, 2};
-	part[2] = (struct vring_desc){GPA + HEADER + i * 32 + 16, 1, VRING_DESC_F_WRITE, 0};
-	descs()[i] = (struct vring_desc){GPA + TABLE + i * PARTS * sizeof(*part),
-					 PARTS * sizeof(*part), VRING_DESC_F_INDIRECT, 0};
+	for (uint32_t k = 0; k < PARTS; k++)
+		set_entry(table, k, part[k]);
+	descs()[i] = (struct vring_desc){GPA + table, sizeof(part), VRING_DESC_F_INDIRECT, 0};
 	header(i)->type = VIRTIO_BLK_T_IN;
 }
 
-static void add(unsigned i)
+static void prepare(unsigned i)
 {
 	header(i)->sector = gantry_random_below(&random_state, bench.n_blocks) * (BLOCK / SECTOR);
 	*at(HEADER + i * 32 + 16) = 0x55;
-	avail()->ring[avail_idx++ % NUM] = (uint16_t)i;
+	add((uint16_t)i);
 }
 
 /* Make what was added visible to the device, and wake it if it sleeps. */
 static void submit(void)
 {
-	__atomic_store_n(&avail()->idx, avail_idx, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&used()->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY)
+	if (!expose())
 		return;
 	eventfd_write(kick, 1);
 	bench.n_kicks++;
@@ -72,17 +71,15 @@ static void submit(void)
 /* Take what the device has returned, and submit as much again. */
 static void turn(void)
 {
-	uint16_t end = __atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE);
-
-	if (end == used_idx)
+	if (!has_used())
 		return;
-	while (used_idx != end) {
-		const unsigned i = used()->ring[used_idx++ % NUM].id;
+	while (has_used()) {
+		const unsigned i = take_used().id;
 
 		if (i >= MOST || *at(HEADER + i * 32 + 16) != VIRTIO_BLK_S_OK)
 			fail("request %u failed", i);
 		bench.n_done++;
-		add(i);
+		prepare(i);
 	}
 	submit();
 }
@@ -109,13 +106,14 @@ int main(int argc, char **argv)
 	if (!depth || depth > MOST || !ms)
 		fail("usage: virtiobench SOCKET DEPTH MS MIB (DEPTH at most %u)", MOST);
 	path = argv[1];
+	uses_packed = getenv("VIRTIO_PACKED") != NULL;
 	gantry_random_seed(&random_state, 1);
 	set_up();
 	bench.n_blocks = strtoull(argv[4], NULL, 10) << 20 >> 12;
-	avail()->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	want_no_calls();
 	for (unsigned i = 0; i < depth; i++) {
 		describe(i);
-		add(i);
+		prepare(i);
 	}
 	submit();
 	run(ms * 100000);

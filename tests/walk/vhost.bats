@@ -20,6 +20,11 @@ event_index() { # COMMAND [ARGUMENT] - the front end negotiates the event index
 	"$@"
 }
 
+packed() { # COMMAND [ARGUMENT] - the front end negotiates packed rings
+	export VIRTIO_PACKED=1
+	"$@"
+}
+
 machine() { # the roles of a test: a disk besides the others of the topology
 	more_roles="disk = { role = \"vhost-user-blk\"; socket = \"$disk\"; $disk_options
 		connect = { device = \"front\"; name = \"volume\"; $connect_options }; };"
@@ -67,6 +72,14 @@ three_processes() {
 
 @test "event index: reads, writes, flushes and the serial number over three processes" {
 	event_index three_processes
+}
+
+@test "packed ring: reads, writes, flushes and the serial number over three processes" {
+	packed three_processes
+}
+
+@test "packed ring, event index: reads, writes, flushes and the serial number over three processes" {
+	packed event_index three_processes
 }
 
 @test "blocks of 4096 bytes in a file, and few slots" {
@@ -130,7 +143,7 @@ three_processes() {
 	holds "$dir/disk.json" '.roles.disk.counters.guest_bounced_ops > 100' '.roles.disk.counters.guest_lists_ops == 0'
 }
 
-@test "discards and writes of zeroes" {
+zeroes() {
 	serve_disk
 	guest zeroes
 	grep -qx '131072 sectors' "$dir/guest.out"
@@ -138,6 +151,14 @@ three_processes() {
 	holds "$dir/disk.json" '.roles.disk.counters.guest_failed_ops == 0' \
 		'.roles.disk.counters | .guest_discards_ops > 30 and .guest_write_zeroes_ops > 30' \
 		'.roles.disk.counters | .guest_discards_ops + .guest_write_zeroes_ops == 100'
+}
+
+@test "discards and writes of zeroes" {
+	zeroes
+}
+
+@test "packed ring: discards and writes of zeroes" {
+	packed zeroes
 }
 
 @test "discards and writes of zeroes of blocks of 4096 bytes in a file" {
@@ -184,6 +205,14 @@ broken_rings() {
 	event_index broken_rings
 }
 
+@test "packed ring: rings that break the rules" {
+	packed broken_rings
+}
+
+@test "packed ring, event index: rings that break the rules" {
+	packed event_index broken_rings
+}
+
 @test "messages that break the rules" {
 	serve_disk
 	guest messages
@@ -213,6 +242,14 @@ late_call() {
 	event_index late_call
 }
 
+@test "packed ring: a descriptor for interrupts that arrives after the queue has started" {
+	packed late_call
+}
+
+@test "packed ring, event index: a descriptor for interrupts that arrives after the queue has started" {
+	packed event_index late_call
+}
+
 blocking() {
 	serve_disk
 	guest blocking
@@ -227,10 +264,22 @@ blocking() {
 	event_index blocking
 }
 
-@test "event index: kicks and interrupts only when they are asked for" {
+@test "packed ring: eventfds that block do not stop a lane" {
+	packed blocking
+}
+
+events() {
 	serve_disk
 	event_index guest events
 	ended
+}
+
+@test "event index: kicks and interrupts only when they are asked for" {
+	events
+}
+
+@test "packed ring, event index: kicks and interrupts only when they are asked for" {
+	packed events
 }
 
 @test "memory without the ring of a queue that runs ends the connection" {
@@ -260,6 +309,14 @@ half_broken() {
 	event_index half_broken
 }
 
+@test "packed ring: a request before a broken one is signalled" {
+	packed half_broken
+}
+
+@test "packed ring, event index: a request before a broken one is signalled" {
+	packed event_index half_broken
+}
+
 left_over() {
 	serve_disk
 	guest left-over
@@ -272,6 +329,14 @@ left_over() {
 
 @test "event index: a queue that stops returns requests that an earlier role left in flight" {
 	event_index left_over
+}
+
+@test "packed ring: a queue that stops returns requests that an earlier role left in flight" {
+	packed left_over
+}
+
+@test "packed ring, event index: a queue that stops returns requests that an earlier role left in flight" {
+	packed event_index left_over
 }
 
 @test "memory that is not sealed is refused, with the option of QEMU" {
@@ -307,6 +372,14 @@ replaced() {
 
 @test "event index: the guest memory is replaced while the queue runs" {
 	event_index replaced
+}
+
+@test "packed ring: the guest memory is replaced while the queue runs" {
+	packed replaced
+}
+
+@test "packed ring, event index: the guest memory is replaced while the queue runs" {
+	packed event_index replaced
 }
 
 @test "a guest that is killed leaves nothing" {
@@ -352,6 +425,10 @@ peers_killed() {
 	event_index peers_killed
 }
 
+@test "packed ring: target and gateway are killed and started again: IO of the guest pauses, without errors" {
+	packed peers_killed
+}
+
 survives() { # COMMAND - end the role five times by COMMAND while requests are in flight, and start it again
 	store_stages='{ type = "fault"; delay = "20ms"; delay_nth = 3; }'
 	need fault
@@ -380,12 +457,28 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	event_index survives slay
 }
 
+@test "packed ring: the role is killed and started again: requests in flight are answered once" {
+	packed survives slay
+}
+
+@test "packed ring, event index: the role is killed and started again: requests in flight are answered once" {
+	packed event_index survives slay
+}
+
 @test "the role is stopped and started again: requests in flight are answered once" {
 	survives stop
 }
 
 @test "event index: the role is stopped and started again: requests in flight are answered once" {
 	event_index survives stop
+}
+
+@test "packed ring: the role is stopped and started again: requests in flight are answered once" {
+	packed survives stop
+}
+
+@test "packed ring, event index: the role is stopped and started again: requests in flight are answered once" {
+	packed event_index survives stop
 }
 
 @test "a role that is stopped keeps its socket until it has returned all requests" {
@@ -484,6 +577,10 @@ waiting_lane() {
 
 @test "event index: a lane whose requests wait for a slot sleeps" {
 	event_index waiting_lane
+}
+
+@test "packed ring: a lane whose requests wait for a slot sleeps" {
+	packed waiting_lane
 }
 
 @test "the session is lost while requests wait for a slot: the role ends" {

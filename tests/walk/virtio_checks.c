@@ -78,7 +78,7 @@ void left_over(void)
 {
 	const uint32_t off[2] = {0, 0};
 	const uint16_t n = 40; /* more than a lane takes in one turn */
-	uint16_t base;
+	uint32_t base, first;
 
 	set_up_inflight();
 	stop_queue();
@@ -88,20 +88,23 @@ void left_over(void)
 		struct vring_desc d = descs()[i * 2];
 
 		d.next = 1;
-		((struct vring_desc *)(void *)at(TABLE))[i] = d;
+		set_entry(TABLE, i, d);
 	}
+	first = ring_base();
 	for (uint16_t i = 0; i < n; i++) {
 		descs()[i] = (struct vring_desc){GPA + TABLE, 32, VRING_DESC_F_INDIRECT, 0};
-		avail()->ring[i] = i;
+		publish(i);
 	}
-	avail()->idx = avail_idx = n;
 	mark_inflight(n);
-	place_queue(0);
+	place_queue(first);
 	set_fd(SET_VRING_KICK, kick);
 	base = stop_queue();
-	if (base != n || used()->idx != n)
-		fail("base %u, %u requests are returned, not %u", base, used()->idx, n);
-	used_idx = n;
+	if (!all_returned())
+		fail("not all requests are returned");
+	while (has_used())
+		take_used();
+	if (base != ring_base())
+		fail("base 0x%x, not 0x%x", base, ring_base());
 	start_queue(base);
 	use(2);
 }
@@ -129,11 +132,11 @@ static void wait_used_idx(void)
  */
 void late_call(void)
 {
-	const uint16_t base = stop_queue();
+	const uint32_t base = stop_queue();
 
 	is_called(0);
 	describe(0, VIRTIO_BLK_T_FLUSH, 0);
-	publish(0, 1);
+	publish(0);
 	place_queue(base);
 	set_fd(SET_VRING_KICK, kick);
 	enable_queue();
@@ -188,9 +191,8 @@ void half_broken(void)
 	use(2);
 	is_called(0);
 	describe(0, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_ID_BYTES);
-	avail()->ring[(uint16_t)(avail_idx + 1) % NUM] = NUM; /* no descriptor */
 	want_call(0);
-	publish(0, 2);
+	publish_half(0);
 	if (poll(&p, 1, TIMEOUT_MS) != 1)
 		fail("the device does not notice the broken ring");
 	if (!has_used() || !is_called(TIMEOUT_MS))
@@ -200,19 +202,18 @@ void half_broken(void)
 /* Wait until the device sleeps: it has returned all requests, and asks for a kick. */
 static void wait_asleep(void)
 {
-	for (int ms = 0; kick_event() != avail_idx; ms++)
+	for (int ms = 0; !is_asleep(); ms++)
 		if (ms == TIMEOUT_MS || poll(NULL, 0, 1) < 0)
-			fail("the device asks for a kick at entry %u, not %u", kick_event(),
-			     avail_idx);
+			fail("the device does not ask for a kick at the next entry");
 }
 
 /* Do a request, and wait until the device sleeps again. */
 static void flush_asleep(void)
 {
 	describe(0, VIRTIO_BLK_T_FLUSH, 0);
-	publish(0, 1);
+	publish(0);
 	wait_used_idx();
-	used_idx++;
+	take_used();
 	wait_asleep();
 }
 
@@ -223,6 +224,7 @@ void events(void)
 
 	use(2);
 	wait_asleep();
+	flush_asleep(); /* a request with as many descriptors as those that follow */
 	is_called(0);
 	for (uint16_t i = 0; i < 20; i++) {
 		want_call((uint16_t)(i % 2 ? 0 : 1)); /* by this request, or by the next one */
@@ -232,14 +234,14 @@ void events(void)
 	}
 	must(SET_VRING_ENABLE, off, 8, NULL, 0);
 	describe(0, VIRTIO_BLK_T_FLUSH, 0);
-	publish(0, 1);
+	publish(0);
 	poll(NULL, 0, 20);
 	if (has_used())
 		fail("a suspended queue returns a request");
 	is_called(0);
 	enable_queue();
 	wait_used_idx();
-	used_idx++;
+	take_used();
 	if (!is_called(TIMEOUT_MS))
 		fail("no interrupt after the queue was suspended");
 	wait_asleep();
@@ -263,11 +265,11 @@ void blocking(void)
 		fail("eventfd_write: %s", strerror(errno));
 	want_call(0);
 	describe(0, VIRTIO_BLK_T_FLUSH, 0);
-	publish(0, 1);
+	publish(0);
 	wait_used_idx();
 	for (int i = 0; i < 3; i++)
 		must(SET_VRING_ENABLE, on, 8, NULL, 0);
-	used_idx++;
+	take_used();
 	is_called(0);
 	use(2);
 }
@@ -293,7 +295,7 @@ void descriptors(void)
 	enable_queue();
 	if (set_memory() != 0) /* the device must not start the queue */
 		fail("memory cannot be set");
-	start_queue(avail_idx);
+	start_queue(ring_base());
 	use(2);
 	verify_all();
 }

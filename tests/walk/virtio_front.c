@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* virtio_front.c - a front end of vhost-user-blk: its messages, memory and ring */
+/* virtio_front.c - a front end of vhost-user-blk: its messages and memory */
 #include "virtio_front.h"
 
 #include <errno.h>
@@ -24,11 +24,10 @@
 const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
 char *low, *high;
-uint16_t avail_idx, used_idx;
 uint64_t capacity;
 uint32_t blk_size, discard_max, zeroes_max;
 unsigned long n_requests, n_reconnects;
-int uses_events;
+int uses_events, uses_packed;
 
 struct gantry_random random_state;
 
@@ -159,12 +158,14 @@ void negotiate(void)
 				1ull << VIRTIO_BLK_F_FLUSH | 1ull << VIRTIO_BLK_F_SEG_MAX |
 				1ull << VIRTIO_BLK_F_BLK_SIZE | 1ull << VIRTIO_BLK_F_DISCARD |
 				1ull << VIRTIO_BLK_F_WRITE_ZEROES | 1ull << 30 |
-				(uint64_t)uses_events << VIRTIO_RING_F_EVENT_IDX;
+				(uint64_t)uses_events << VIRTIO_RING_F_EVENT_IDX |
+				(uint64_t)uses_packed << VIRTIO_F_RING_PACKED;
 	uint64_t protocol;
 
 	features = ask(GET_FEATURES, NULL, 0) & wanted;
 	if (!(features >> VIRTIO_F_VERSION_1 & 1) || !(features >> 30 & 1) ||
-	    (int)(features >> VIRTIO_RING_F_EVENT_IDX & 1) != uses_events)
+	    (int)(features >> VIRTIO_RING_F_EVENT_IDX & 1) != uses_events ||
+	    (int)(features >> VIRTIO_F_RING_PACKED & 1) != uses_packed)
 		fail("features 0x%llx", (unsigned long long)features);
 	protocol = ask(GET_PROTOCOL_FEATURES, NULL, 0) & PROTOCOL;
 	if ((protocol & NEEDED) != NEEDED)
@@ -294,7 +295,7 @@ static void get_inflight(void)
 	must(SET_INFLIGHT_FD, &inflight, sizeof(inflight), &inflight_fd, 1);
 }
 
-void place_queue(uint16_t base)
+void place_queue(uint32_t base)
 {
 	const uint32_t num[2] = {0, NUM}, first[2] = {0, base};
 	const struct {
@@ -321,7 +322,7 @@ void enable_queue(void)
 	must(SET_VRING_ENABLE, on, 8, NULL, 0);
 }
 
-void start_queue(uint16_t base)
+void start_queue(uint32_t base)
 {
 	place_queue(base);
 	set_fd(SET_VRING_KICK, kick);
@@ -330,20 +331,14 @@ void start_queue(uint16_t base)
 	enable_queue();
 }
 
-uint16_t stop_queue(void)
+uint32_t stop_queue(void)
 {
 	const uint32_t index[2] = {0, 0};
 	uint32_t state[2];
 	uint64_t value = ask(GET_VRING_BASE, index, 8);
 
 	memcpy(state, &value, sizeof(value));
-	return (uint16_t)state[1];
-}
-
-void reset_ring(void)
-{
-	memset(low, 0, DATA);
-	avail_idx = used_idx = 0;
+	return state[1];
 }
 
 void set_up(void)
@@ -358,94 +353,28 @@ void set_up(void)
 	call = eventfd(0, EFD_CLOEXEC);
 	err = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	reset_ring();
-	start_queue(0);
+	start_queue(ring_base());
 }
 
 void set_up_inflight(void)
 {
 	stop_queue();
 	get_inflight();
-	start_queue(0);
+	start_queue(ring_base());
 }
 
-void mark_inflight(uint16_t n)
+void *map_inflight(size_t *bytes_p)
 {
-	struct kept {
-		uint64_t features;
-		uint16_t version, num, last_batch_head, used_idx;
-		struct {
-			uint8_t inflight, padding[5];
-			uint16_t next;
-			uint64_t counter;
-		} desc[];
-	} *kept = mmap(NULL, inflight.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, inflight_fd,
-		       (off_t)inflight.offset);
+	void *kept = mmap(NULL, inflight.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, inflight_fd,
+			  (off_t)inflight.offset);
 
 	if (kept == MAP_FAILED)
 		fail("mmap: %s", strerror(errno));
-	for (uint16_t i = 0; i < n; i++) {
-		kept->desc[i].inflight = 1;
-		kept->desc[i].counter = i;
-	}
-	munmap(kept, inflight.bytes);
+	*bytes_p = inflight.bytes;
+	return kept;
 }
 
-/* -- ring -- */
-
-struct vring_desc *descs(void)
-{
-	return (struct vring_desc *)(void *)low;
-}
-
-struct vring_avail *avail(void)
-{
-	return (struct vring_avail *)(void *)(low + AVAIL);
-}
-
-struct vring_used *used(void)
-{
-	return (struct vring_used *)(void *)(low + USED);
-}
-
-uint16_t kick_event(void)
-{
-	return __atomic_load_n((const uint16_t *)(void *)&used()->ring[NUM], __ATOMIC_RELAXED);
-}
-
-/* Returns 1 if the device asks for a kick after the entries from `before` on. Full barrier. */
-static int wants_kick(uint16_t before)
-{
-	if (!uses_events)
-		return 1;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&used()->flags, __ATOMIC_RELAXED) != 0)
-		fail("the device uses the flag against kicks");
-	return vring_need_event(kick_event(), avail_idx, before);
-}
-
-void publish(uint16_t head, uint16_t n)
-{
-	const uint16_t before = avail_idx;
-
-	avail()->ring[avail_idx % NUM] = head;
-	avail_idx = (uint16_t)(avail_idx + n);
-	__atomic_store_n(&avail()->idx, avail_idx, __ATOMIC_RELEASE);
-	if (wants_kick(before))
-		eventfd_write(kick, 1);
-}
-
-int want_call(uint16_t more)
-{
-	uint16_t n;
-
-	if (uses_events) {
-		__atomic_store_n(&avail()->ring[NUM], (uint16_t)(used_idx + more),
-				 __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	}
-	n = (uint16_t)(__atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE) - used_idx);
-	return n > more;
-}
+/* -- the next device -- */
 
 /* Returns 0 if no device answers: that of a process that is ending can still accept. */
 static int try_connect(void)
@@ -464,8 +393,10 @@ static int try_connect(void)
 	return 0;
 }
 
-void reconnect(uint16_t base)
+void reconnect(void)
 {
+	const uint32_t base = stale_base();
+
 	close(conn);
 	for (int ms = 0; !try_connect(); ms += 20)
 		if (ms > TIMEOUT_MS || poll(NULL, 0, 20) < 0)
@@ -476,9 +407,4 @@ void reconnect(uint16_t base)
 		fail("guest memory is refused");
 	start_queue(base);
 	n_reconnects++;
-}
-
-int has_used(void)
-{
-	return __atomic_load_n(&used()->idx, __ATOMIC_ACQUIRE) != used_idx;
 }

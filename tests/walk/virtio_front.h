@@ -62,12 +62,12 @@ extern const char *path; /* of the socket */
 extern int conn, kick, call, err, memory_fd;
 extern int inflight_fd;  /* -1: no memory for requests in flight */
 extern char *low, *high; /* the regions here */
-extern uint16_t avail_idx, used_idx;
 extern uint32_t blk_size;
 extern uint64_t capacity;                /* sectors */
 extern uint32_t discard_max, zeroes_max; /* sectors in a request; 0: not offered */
 extern unsigned long n_requests, n_reconnects;
 extern int uses_events; /* negotiate VIRTIO_RING_F_EVENT_IDX */
+extern int uses_packed; /* negotiate VIRTIO_F_RING_PACKED */
 
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
 /* Returns a random number below n. */
@@ -103,41 +103,67 @@ void send_memory(uint32_t flags);
 /* Returns the result of SET_MEM_TABLE. */
 uint64_t set_memory(void);
 /* Send all that a queue needs except the descriptors of kick, call and error, and ENABLE. */
-void place_queue(uint16_t base);
-void start_queue(uint16_t base);
+void place_queue(uint32_t base);
+void start_queue(uint32_t base);
 /* Send a descriptor of the queue. */
 void set_fd(uint32_t type, int fd);
 void enable_queue(void);
 /* Returns the base that the device reports. */
-uint16_t stop_queue(void);
-void reset_ring(void);
+uint32_t stop_queue(void);
 void set_up(void);
 /* After set_up(): the device keeps its requests in flight in memory of the front end. */
 void set_up_inflight(void);
-/* Mark the first n heads as in flight, as an ended device leaves them. */
-void mark_inflight(uint16_t n);
-/*
- * The device has ended: connect to the next one, as QEMU does.
- *
- * base  index of the used ring when the front end noticed it
- */
-void reconnect(uint16_t base);
+/* Map the memory for requests in flight. */
+void *map_inflight(size_t *bytes_p);
+/* The device has ended: connect to the next one, as QEMU does. */
+void reconnect(void);
 
-/* -- ring -- */
+/* -- virtio_ring.c: a split or a packed ring -- */
+/* Clear the memory of the ring. */
+void reset_ring(void);
+/* Returns the base that the device reports when it has returned all, and the front end knows. */
+uint32_t ring_base(void);
+/* Returns the base that QEMU sends after the device has ended. */
+uint32_t stale_base(void);
+/*
+ * The descriptors of requests, in the format of a split ring. A packed ring gets copies of them,
+ * and the first descriptor of a request is its buffer id.
+ */
 struct vring_desc *descs(void);
+/* Write entry i of the indirect table at a guest address. */
+void set_entry(uint64_t table, uint32_t i, struct vring_desc d);
+/* Parts of a split ring. */
 struct vring_avail *avail(void);
 struct vring_used *used(void);
-/* Make n entries available, the first one with this head. Kick the device if it asks for that. */
-void publish(uint16_t head, uint16_t n);
+/* Descriptor i of a packed ring. */
+struct vring_packed_desc *packed(uint16_t i);
+/* Flags of a descriptor that is available in the first lap of a packed ring. */
+#define PACKED_NEW (1u << VRING_PACKED_DESC_F_AVAIL)
+/* Add the request with this first descriptor to the ring; expose() makes it visible. */
+void add(uint16_t head);
+/* Make requests available. Returns 1 if the device asks for a kick. */
+int expose(void);
+/* Make a request available. Kick the device if it asks for that. */
+void publish(uint16_t head);
+/* The same, and an entry that breaks the rules follows the request. */
+void publish_half(uint16_t head);
+/* Ask for no interrupts. Without event index. */
+void want_no_calls(void);
 /*
  * Ask for an interrupt when the device has returned `more` requests besides the next one; without
  * event index it always sends one. Returns 1 if it has returned that many already.
  */
 int want_call(uint16_t more);
-/* Returns the entry for which the device asks for a kick, with event index. */
-uint16_t kick_event(void);
+/* Returns 1 if the device asks for a kick at the next entry, with event index. */
+int is_asleep(void);
 /* Returns 1 if the device has returned a request that the front end has not seen. */
 int has_used(void);
+/* Returns the next request that the device has returned. */
+struct vring_used_elem take_used(void);
+/* Returns 1 if the device has returned all requests. */
+int all_returned(void);
+/* Mark the first n heads, one descriptor each, as in flight, as an ended device leaves them. */
+void mark_inflight(uint16_t n);
 
 /* -- virtio_user.c: one request at a time, and a model of the volume -- */
 struct piece {
@@ -175,6 +201,7 @@ void half_broken(void);
 void events(void);
 void left_over(void);
 void hostile(void);
+void hostile_packed(void);
 void segments(void);
 void messages(void);
 void memory(void);

@@ -70,16 +70,99 @@ void hostile(void)
 			if (h->d[k].addr < 2 * HALF)
 				descs()[k].addr += GPA;
 		}
-		publish(h->head, h->n);
+		avail()->ring[0] = h->head;
+		__atomic_store_n(&avail()->idx, h->n, __ATOMIC_RELEASE);
+		eventfd_write(kick, 1);
 		wait_broken(h->what);
 		ask(GET_FEATURES, NULL, 0); /* the device still answers */
 		stop_queue();
 		reset_ring();
-		start_queue(0);
+		start_queue(ring_base());
 		use(2);
 	}
 	verify_all();
 	printf("%zu rings\n", sizeof(hostiles) / sizeof(hostiles[0]));
+}
+
+/* -- hostile packed rings -- */
+
+#define A PACKED_NEW
+#define B (PACKED_NEW | 1u << VRING_PACKED_DESC_F_USED) /* used, not available */
+#define ALL NUM                                         /* as many descriptors as the ring */
+
+static const struct hostile_packed {
+	const char *what;
+	struct vring_packed_desc d[4]; /* an address below HALF counts from GPA */
+	uint16_t n;                    /* ALL: the last one is repeated; else not used */
+} packed_hostiles[] = {
+	{"a chain as long as the ring that continues", {{HEADER, 16, 0, A | N}}, ALL},
+	{"a chain that continues with a used descriptor",
+	 {{HEADER, 16, 0, A | N}, {HEADER, 16, 0, B}},
+	 0},
+	{"a chain that continues in the next lap",
+	 {{HEADER, 16, 0, A | N}, {HEADER, 16, 0, 1u << VRING_PACKED_DESC_F_USED}},
+	 0},
+	{"a buffer id outside the ring", {{HEADER, 16, 0, A | N}, {HEADER + 16, 1, NUM, A | W}}, 0},
+	{"a buffer id of 65535", {{HEADER, 16, 0, A | N}, {HEADER + 16, 1, 65535, A | W}}, 0},
+	{"an address outside the memory",
+	 {{HEADER, 16, 0, A | N}, {~0ull - 511, 512, 0, A | W}},
+	 0},
+	{"an address that wraps around", {{HEADER, 16, 0, A | N}, {~0ull - 99, 512, 0, A | W}}, 0},
+	{"an end outside the memory", {{HEADER, 16, 0, A | N}, {DATA, 3 * HALF, 0, A | W}}, 0},
+	{"a length of 4 GiB",
+	 {{HEADER, 16, 0, A | N}, {DATA, ~0u, 0, A | W | N}, {DATA, ~0u, 0, A | W}},
+	 0},
+	{"no header", {{HEADER, 15, 0, A | N}, {HEADER + 16, 1, 0, A | W}}, 0},
+	{"no status", {{HEADER, 16, 0, A | N}, {DATA, 512, 0, A}}, 0},
+	{"only an empty status", {{HEADER, 16, 0, A | N}, {DATA, 0, 0, A | W}}, 0},
+	{"readable after writable",
+	 {{HEADER, 16, 0, A | N}, {DATA, 512, 0, A | W | N}, {DATA, 1, 0, A}},
+	 0},
+	{"a table outside the memory", {{~0ull - 4095, 64, 0, A | I}}, 0},
+	{"a table in two regions", {{HALF - 16, 64, 0, A | I}}, 0},
+	{"a table of a wrong length", {{TABLE, 24, 0, A | I}}, 0},
+	{"an empty table", {{TABLE, 0, 0, A | I}}, 0},
+	{"a table that is not aligned", {{TABLE + 1, 64, 0, A | I}}, 0},
+	{"a table with a successor", {{TABLE, 64, 0, A | I | N}, {HEADER, 16, 0, A}}, 0},
+	{"a table at the end of a chain", {{HEADER, 16, 0, A | N}, {TABLE, 64, 0, A | I}}, 0},
+};
+
+static void place_hostile(const struct hostile_packed *h)
+{
+	const uint16_t n = h->n == ALL ? ALL : 4;
+
+	for (uint16_t k = n; k-- > 0;) { /* the first one last */
+		struct vring_packed_desc d = h->d[h->n == ALL ? 0 : k];
+
+		if (d.addr < 2 * HALF)
+			d.addr += GPA;
+		packed(k)->addr = d.addr;
+		packed(k)->len = d.len;
+		packed(k)->id = d.id;
+		__atomic_store_n(&packed(k)->flags, d.flags, __ATOMIC_RELEASE);
+	}
+}
+
+void hostile_packed(void)
+{
+	const size_t n = sizeof(packed_hostiles) / sizeof(packed_hostiles[0]);
+
+	fill_model();
+	for (size_t i = 0; i < n; i++) {
+		stop_queue();
+		reset_ring();
+		start_queue(ring_base());
+		place_hostile(&packed_hostiles[i]);
+		eventfd_write(kick, 1);
+		wait_broken(packed_hostiles[i].what);
+		ask(GET_FEATURES, NULL, 0);
+		stop_queue();
+		reset_ring();
+		start_queue(ring_base());
+		use(2);
+	}
+	verify_all();
+	printf("%zu rings\n", n);
 }
 
 /* -- hostile segments of discards and writes of zeroes -- */
@@ -146,7 +229,7 @@ static uint8_t do_segment(const struct wrong_segment *w)
 	descs()[0] = (struct vring_desc){GPA + HEADER, sizeof(header), N, 1};
 	descs()[1] = (struct vring_desc){GPA + DATA, w->bytes, w->in | N, 2};
 	descs()[2] = (struct vring_desc){GPA + HEADER + sizeof(header), 1, W, 0};
-	publish(0, 1);
+	publish(0);
 	if (wait_used() != !w->in)
 		fail("%s: wrong length of the answer", w->what);
 	return (uint8_t)*status;

@@ -29,7 +29,8 @@
  *      replace           exchanges the guest memory while the queue runs
  *
  * With VIRTIO_EVENT_IDX=1 in the environment the driver negotiates the event index: it kicks the
- * device only if that asks for it, and the device calls only if the driver asks for it.
+ * device only if that asks for it, and the device calls only if the driver asks for it. With
+ * VIRTIO_PACKED=1 it negotiates packed rings.
  *
  * Exit status 1: the device did something wrong.
  */
@@ -56,14 +57,14 @@ uint32_t wait_used(void)
 		eventfd_read(call, &value);
 	}
 	n_requests++;
-	return used()->ring[used_idx++ % NUM].len;
+	return take_used().len;
 }
 
 /* Write the descriptors of a request: by a chain, by an indirect table, or by a chain to one. */
 static void place(const struct vring_desc *d, uint32_t n)
 {
-	const uint32_t direct = below(3) == 0 ? 0 : below(2) == 0 ? n : 1 + below(2);
-	struct vring_desc *table = (struct vring_desc *)(void *)at(TABLE);
+	/* in a packed ring an indirect descriptor is alone */
+	const uint32_t direct = below(3) == 0 ? 0 : below(2) == 0 || uses_packed ? n : 1 + below(2);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct vring_desc one = d[i];
@@ -73,7 +74,10 @@ static void place(const struct vring_desc *d, uint32_t n)
 			one.flags |= VRING_DESC_F_NEXT;
 			one.next = (uint16_t)(slot + 1);
 		}
-		*(i < direct ? &descs()[slot] : &table[slot]) = one;
+		if (i < direct)
+			descs()[slot] = one;
+		else
+			set_entry(TABLE, slot, one);
 	}
 	if (direct < n)
 		descs()[direct] = (struct vring_desc){GPA + TABLE, (n - direct) * 16,
@@ -100,7 +104,7 @@ uint8_t request(uint32_t type, uint64_t sector, const struct piece *piece, uint3
 	}
 	d[1 + n] = (struct vring_desc){GPA + HEADER + sizeof(header), 1, VRING_DESC_F_WRITE, 0};
 	place(d, n + 2);
-	publish(0, 1);
+	publish(0);
 	written = wait_used();
 	status = (uint8_t)*at(HEADER + sizeof(header));
 	/* bytes that are written from the first on: the status byte follows the data */
@@ -293,7 +297,7 @@ static void replace(void)
 {
 	fill_model();
 	for (unsigned i = 0; i < 10; i++) {
-		uint16_t base;
+		uint32_t base;
 
 		use(20);
 		/* the rings are in the memory, so they stop first, as in a real guest */
@@ -303,13 +307,13 @@ static void replace(void)
 			continue;
 		}
 		base = stop_queue();
-		if (base != avail_idx)
-			fail("base %u, not %u", base, avail_idx);
+		if (base != ring_base())
+			fail("base 0x%x, not 0x%x", base, ring_base());
 		make_memory(SEALS);
 		if (set_memory() != 0)
 			fail("memory cannot be replaced");
 		reset_ring();
-		start_queue(0);
+		start_queue(ring_base());
 	}
 	verify_all();
 }
@@ -321,6 +325,7 @@ int main(int argc, char **argv)
 	gantry_random_seed(&random_state, 5);
 	path = argv[1];
 	uses_events = getenv("VIRTIO_EVENT_IDX") != NULL;
+	uses_packed = getenv("VIRTIO_PACKED") != NULL;
 	if (strcmp(command, "messages") == 0) {
 		messages();
 		return 0;
@@ -350,7 +355,7 @@ int main(int argc, char **argv)
 	else if (strcmp(command, "drain") == 0 && argc == 4)
 		drain(argv[3]);
 	else if (strcmp(command, "hostile") == 0)
-		hostile();
+		(uses_packed ? hostile_packed : hostile)();
 	else if (strcmp(command, "segments") == 0)
 		segments();
 	else if (strcmp(command, "zeroes") == 0)
