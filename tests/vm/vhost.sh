@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# vhost.sh [BUILD] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes outside of the
-# machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again; vhost-user-blk is stopped, too.
+# vhost.sh [BUILD] [packed] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes
+# outside of the machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again; vhost-user-blk is
+# stopped, too. A second machine then uses packed rings, by vhost-packed-guest.sh, while vhost-user-blk is killed and stopped. With
+# `packed` only that machine boots.
 #
-# Prints TAP. A run takes about 2 minutes.
+# Prints TAP. A run takes about 3 minutes.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd)
@@ -49,8 +51,63 @@ restart() # NAME [SIGNAL]
 	begin "$1"
 }
 
+boot() # SCRIPT - of the guest
+{
+	rm -rf "$dir/vm" # `seen` must not find a line of the former machine
+	bash "$here/run.sh" -b "$build" -o "$dir/vm" -t 300 "$here/$1" >>"$dir/guest.log" 2>&1 &
+	pids[vm]=$!
+}
+
+split_rings()
+{
+	boot vhost-guest.sh
+	seen "$dir/vm/output" '^writing' 240
+	verdict $? "the machine boots, and uses a file system on the disk"
+	restart bridge
+	seen "$dir/disk.log" 'session resumed.*epoch=2'
+	verdict $? "the gateway is killed and started again"
+	restart store
+	seen "$dir/disk.log" 'session resumed.*epoch=3'
+	verdict $? "the target is killed and started again"
+	restart disk
+	seen "$dir/disk.log" ' front end connected'
+	verdict $? "the role is killed and started again, and the machine connects to it"
+	restart disk TERM
+	seen "$dir/disk.log" ' front end connected'
+	verdict $? "the role is stopped and started again, and the machine connects to it"
+	seen "$dir/vm/output" '^growing' 240
+	truncate -s 320M "$dir/volume"
+	seen "$dir/disk.log" 'size of the volume changed'
+	verdict $? "the volume grows"
+	wait "${pids[vm]}"
+	verdict $? "the guest finds its data, and the file system is clean"
+	unset 'pids[vm]'
+}
+
+packed_rings()
+{
+	VM_QEMU=${VM_QEMU/-device vhost-user-blk-pci,/-device vhost-user-blk-pci,packed=on,}
+	boot vhost-packed-guest.sh
+	seen "$dir/vm/output" '^writing' 240
+	verdict $? "a machine with packed rings uses the file system"
+	restart disk
+	seen "$dir/disk.log" ' front end connected'
+	verdict $? "the role is killed and started again, and the machine with packed rings connects to it"
+	seen "$dir/vm/output" '^[1-9] written' 240
+	restart disk TERM
+	seen "$dir/disk.log" ' front end connected'
+	verdict $? "the role is stopped and started again, and the machine with packed rings connects to it"
+	restart disk
+	seen "$dir/disk.log" ' front end connected'
+	verdict $? "the role is killed once more"
+	wait "${pids[vm]}"
+	verdict $? "the guest with packed rings finds its data, and the file system is clean"
+	unset 'pids[vm]'
+}
+
 chmod 700 "$dir"
 truncate -s 256M "$dir/volume"
+[ "${2:-}" != packed ] || mkfs.ext4 -q -b 4096 "$dir/volume" || exit 1
 cat >"$dir/vm.conf" <<END
 runtime = { log = "info"; stat_dir = "$dir/stat"; };
 devices = {
@@ -74,29 +131,8 @@ verdict $? "the roles start"
 
 VM_QEMU=$("$gantry" vm -p "$build/plugins/.libs" "$dir/vm.conf" 1GiB --role disk | tr '\n' ' ')
 export VM_QEMU
-bash "$here/run.sh" -b "$build" -o "$dir/vm" -t 300 "$here/vhost-guest.sh" >"$dir/guest.log" 2>&1 &
-pids[vm]=$!
-seen "$dir/vm/output" '^writing' 240
-verdict $? "the machine boots, and uses a file system on the disk"
-restart bridge
-seen "$dir/disk.log" 'session resumed.*epoch=2'
-verdict $? "the gateway is killed and started again"
-restart store
-seen "$dir/disk.log" 'session resumed.*epoch=3'
-verdict $? "the target is killed and started again"
-restart disk
-seen "$dir/disk.log" ' front end connected'
-verdict $? "the role is killed and started again, and the machine connects to it"
-restart disk TERM
-seen "$dir/disk.log" ' front end connected'
-verdict $? "the role is stopped and started again, and the machine connects to it"
-seen "$dir/vm/output" '^growing' 240
-truncate -s 320M "$dir/volume"
-seen "$dir/disk.log" 'size of the volume changed'
-verdict $? "the volume grows"
-wait "${pids[vm]}"
-verdict $? "the guest finds its data, and the file system is clean"
-unset 'pids[vm]'
+[ "${2:-}" = packed ] || split_rings
+packed_rings
 kill -TERM "${pids[disk]}"
 wait "${pids[disk]}"
 verdict $? "the role ends"
