@@ -120,6 +120,14 @@ static int drain(struct vhost_device *d, uint32_t index)
 	return bytes(1) % 2 ? 0 : -EINPROGRESS;
 }
 
+static int drain_all(struct vhost_device *d)
+{
+	for (uint32_t i = 0; i < QUEUES; i++)
+		require(!d->vring[i].started);
+	memset(lane_fds, 0xff, sizeof(lane_fds));
+	return bytes(1) % 2 ? 0 : -EINPROGRESS;
+}
+
 static void config(struct vhost_device *d, uint32_t offset, void *to, uint32_t n)
 {
 	(void)d;
@@ -147,6 +155,7 @@ static const struct vhost_device_ops ops = {.memory = memory,
 					    .check_eventfd = check_eventfd,
 					    .vring = vring,
 					    .drain = drain,
+					    .drain_all = drain_all,
 					    .inflight_get = inflight_get,
 					    .inflight_set = inflight_set,
 					    .config = config};
@@ -220,12 +229,17 @@ static int message(void)
 {
 	static struct vhost_reply reply;
 	struct vhost_message m;
-	uint32_t header[3] = {(uint32_t)bytes(1) % (VHOST_REQUEST_COUNT + 1), 1 | bytes(1) % 16, 0};
+	const uint32_t kind = (uint32_t)bytes(1);
+	uint32_t header[3] = {kind >= 0xf0 ? VHOST_SET_STATUS + kind % 2
+					   : kind % (VHOST_SET_INFLIGHT_FD + 2),
+			      1 | bytes(1) % 16, 0};
 	const char *fault;
 	int rc, was;
 
 	header[2] = bytes(1) % 8 == 7                    ? (uint32_t)bytes(4)
 		    : header[0] == VHOST_SET_MEM_TABLE   ? 8 + 32 * (uint32_t)(bytes(1) % 10)
+		    : header[0] == VHOST_GET_STATUS      ? 0
+		    : header[0] == VHOST_SET_STATUS      ? 8
 		    : header[0] >= VHOST_GET_INFLIGHT_FD ? 20
 		    : header[0] >= VHOST_GET_CONFIG      ? 12 + (uint32_t)bytes(1)
 		    : header[0] == VHOST_SET_VRING_ADDR  ? 40
@@ -264,7 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_made = 0;
 	device = (struct vhost_device){.ops = &ops,
 				       .offered = 0xf0000246ull,
-				       .protocol_offered = 0x1209,
+				       .protocol_offered = 0x11209,
 				       .n_queues = QUEUES};
 	vhost_device_init(&device);
 	memset(lane_fds, 0xff, sizeof(lane_fds));

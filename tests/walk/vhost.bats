@@ -317,6 +317,22 @@ half_broken() {
 	packed event_index half_broken
 }
 
+needs_reset() {
+	serve_disk
+	guest status
+	says disk 'front end: protocol feature was not accepted \(request=GET_STATUS, type=40\): connection closed'
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters.guest_broken_rings == 2'
+}
+
+@test "a device with a broken ring needs a reset, and works after it" {
+	needs_reset
+}
+
+@test "packed ring, event index: a device with a broken ring needs a reset, and works after it" {
+	packed event_index needs_reset
+}
+
 left_over() {
 	serve_disk
 	guest left-over

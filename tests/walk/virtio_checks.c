@@ -300,17 +300,24 @@ void descriptors(void)
 	verify_all();
 }
 
-/* Wait for the request that reports a change of the configuration space. */
-static void wait_config_change(int channel)
+/* Returns 1 if the device reports a change of the configuration space in time. */
+static int is_config_changed(int channel, int ms)
 {
 	struct pollfd p = {.fd = channel, .events = POLLIN};
 	uint32_t m[3];
 
-	if (poll(&p, 1, TIMEOUT_MS) != 1)
-		fail("no request of the device");
+	if (poll(&p, 1, ms) != 1)
+		return 0;
 	if (recv(channel, m, sizeof(m), MSG_WAITALL) != sizeof(m) || m[0] != 2 || m[1] != 1 ||
 	    m[2] != 0)
 		fail("wrong request of the device: type %u, flags %x, %u bytes", m[0], m[1], m[2]);
+	return 1;
+}
+
+static void wait_config_change(int channel)
+{
+	if (!is_config_changed(channel, TIMEOUT_MS))
+		fail("no request of the device");
 	read_config();
 	printf("capacity %llu\n", (unsigned long long)capacity);
 }
@@ -335,4 +342,91 @@ void resize(const char *begun)
 		fail("a read of the new part fails");
 	close(open_channel()); /* a second channel replaces the first */
 	close(channel);
+}
+
+/* -- the status of the device -- */
+
+#define READY \
+	(VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER | VIRTIO_CONFIG_S_FEATURES_OK | \
+	 VIRTIO_CONFIG_S_DRIVER_OK)
+
+static void set_status(uint64_t value)
+{
+	must(SET_STATUS, &value, 8, NULL, 0);
+}
+
+static void expect_status(uint64_t expected)
+{
+	const uint64_t value = ask(GET_STATUS, NULL, 0);
+
+	if (value != expected)
+		fail("status 0x%llx, not 0x%llx", (unsigned long long)value,
+		     (unsigned long long)expected);
+}
+
+static void break_ring(void)
+{
+	struct pollfd p = {.fd = err, .events = POLLIN};
+	eventfd_t value;
+
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish_half(0);
+	if (poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("the device does not notice the broken ring");
+	eventfd_read(err, &value);
+}
+
+/* Reset the device, which must work afterwards. Its queue must be stopped by that, and drained. */
+static void reset_device(uint64_t status_after)
+{
+	describe(1, VIRTIO_BLK_T_FLUSH, 0); /* the device does not take it after the reset */
+	set_status(0);
+	expect_status(0);
+	publish(4);
+	poll(NULL, 0, 50);
+	while (has_used())
+		if (take_used().id == 4)
+			fail("a device that was reset takes a request");
+	stop_queue();
+	reset_ring();
+	start_queue(ring_base());
+	set_status(status_after);
+	expect_status(status_after);
+	use(2);
+}
+
+void status(void)
+{
+	const uint64_t on = READY;
+	const uint64_t broken = READY | VIRTIO_CONFIG_S_NEEDS_RESET;
+	const int channel = open_channel();
+
+	fill_model();
+	set_status(on);
+	expect_status(on);
+	break_ring();
+	if (!is_config_changed(channel, TIMEOUT_MS))
+		fail("the device does not report that it needs a reset");
+	expect_status(broken);
+	set_status(on); /* does not clear the bit */
+	expect_status(broken);
+	reset_device(VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER);
+	break_ring(); /* the driver does not run */
+	if (is_config_changed(channel, 100))
+		fail("the device reports a change before the driver runs");
+	expect_status(VIRTIO_CONFIG_S_ACKNOWLEDGE | VIRTIO_CONFIG_S_DRIVER |
+		      VIRTIO_CONFIG_S_NEEDS_RESET);
+	reset_device(on);
+	reset_device(on); /* of a device that is intact */
+	if (is_config_changed(channel, 0))
+		fail("the device reports a change, but is intact");
+	verify_all();
+	close(channel);
+	connect_device(); /* the front end does not negotiate the status */
+	send_message(GET_STATUS, 0, NULL, 0, NULL, 0);
+	if (reply(&(uint64_t){0}, 8) != 0)
+		fail("the connection stays open");
+	set_up();
+	expect_status(0);
+	use(2);
 }

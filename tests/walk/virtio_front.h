@@ -50,7 +50,9 @@ enum front_message {
 	SET_BACKEND_REQ_FD = 21,
 	GET_CONFIG = 24,
 	GET_INFLIGHT_FD = 31,
-	SET_INFLIGHT_FD = 32
+	SET_INFLIGHT_FD = 32,
+	SET_STATUS = 39,
+	GET_STATUS = 40
 };
 
 struct region {
@@ -203,6 +205,7 @@ void left_over(void);
 void hostile(void);
 void hostile_packed(void);
 void segments(void);
+void status(void);
 void messages(void);
 void memory(void);
 

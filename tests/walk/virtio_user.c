@@ -25,6 +25,8 @@
  *      gone              ends the connection while the device allocates memory
  *      half-broken       a request, and then a broken ring
  *      events            with event index: when the device asks for kicks, and when it calls
+ *      status            breaks the ring; the device must set DEVICE_NEEDS_RESET, and work after
+ *                        a reset
  *      left-over         stops a queue whose earlier device left requests in flight
  *      replace           exchanges the guest memory while the queue runs
  *
@@ -376,6 +378,8 @@ int main(int argc, char **argv)
 		half_broken();
 	else if (strcmp(command, "events") == 0)
 		events();
+	else if (strcmp(command, "status") == 0)
+		status();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
 	else if (strcmp(command, "resize") == 0 && argc == 4)

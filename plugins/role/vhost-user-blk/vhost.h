@@ -158,7 +158,7 @@ struct vhost_role {
 	struct gantry_region *inflight; /* of SET_INFLIGHT_FD; NULL: none */
 	uint32_t inflight_num;          /* entries of each ring in it */
 	uint32_t inflight_queues;
-	bool drains_queue; /* for GET_VRING_BASE */
+	bool drains_queue; /* for GET_VRING_BASE or SET_STATUS */
 
 	uint32_t n_queues;
 	struct vhost_queue *queues;
@@ -183,6 +183,8 @@ void vhost_role_check_end(struct vhost_role *role);
  * end, the role does. arg: the role
  */
 void vhost_role_request_lost(void *arg);
+/* Posted by a lane: a guest has broken a ring. arg: the role */
+void vhost_role_ring_broken(void *arg);
 /* Copy bytes of the configuration space. */
 void vhost_role_config(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
 
@@ -198,8 +200,11 @@ void vhost_socket_close(struct vhost_role *role);
 void vhost_socket_hang_up(struct vhost_role *role);
 /* While an action is pending, the socket is not watched: notice the end of the connection. */
 void vhost_socket_check(struct vhost_role *role);
-/* Report to the front end that the configuration space has changed. Logs a warning if it cannot. */
-void vhost_socket_config_changed(struct vhost_role *role);
+/*
+ * Report to the front end that the configuration space has changed. Returns NULL; or why it cannot
+ * be reported, as text.
+ */
+const char *vhost_socket_config_changed(const struct vhost_role *role);
 /* An action that returned -EINPROGRESS has ended. */
 void vhost_socket_continue(struct vhost_role *role, int rc);
 /* Queues and memory are released: wait for the next front end. */

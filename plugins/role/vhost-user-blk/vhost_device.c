@@ -7,7 +7,7 @@
  *           -> SET_VRING_ENABLE: enabled -> GET_VRING_BASE: stopped, and drained
  *
  * A vring runs while it is started and enabled. Without VHOST_F_PROTOCOL_FEATURES each vring is
- * enabled.
+ * enabled. SET_STATUS 0 stops all vrings.
  */
 #include "vhost_protocol.h"
 
@@ -334,6 +334,50 @@ static int set_backend_fd(struct vhost_device *device, struct vhost_message *m,
 	return 0;
 }
 
+/* The vrings are stopped and drained: close their descriptors, as GET_VRING_BASE does. */
+static void close_vrings(struct vhost_device *device)
+{
+	for (uint32_t i = 0; i < device->n_queues; i++) {
+		close_fd(&device->vring[i].kick);
+		close_fd(&device->vring[i].call);
+	}
+}
+
+/* A driver can set each bit except NEEDS_RESET. The status 0 resets the device. */
+static int set_status(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	const uint64_t status = m->payload.u64;
+	int rc;
+
+	(void)reply;
+	if (!has(device->protocol, VHOST_P_STATUS))
+		return fail(device, "protocol feature was not accepted");
+	if (status > UINT8_MAX)
+		return fail(device, "status is larger than 255");
+	if (status != 0) {
+		device->status = (uint8_t)((status & ~(uint64_t)VIRTIO_CONFIG_S_NEEDS_RESET) |
+					   (device->status & VIRTIO_CONFIG_S_NEEDS_RESET));
+		return 0;
+	}
+	device->status = 0;
+	for (uint32_t i = 0; i < device->n_queues; i++)
+		device->vring[i].started = false;
+	rc = device->ops->drain_all(device);
+	if (rc == 0)
+		close_vrings(device);
+	return rc;
+}
+
+static int get_status(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	if (!has(device->protocol, VHOST_P_STATUS))
+		return fail(device, "protocol feature was not accepted");
+	answer_u64(reply, m, device->status);
+	return 0;
+}
+
 static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_FEATURES] = get_features,
 	[VHOST_SET_FEATURES] = set_features,
@@ -355,12 +399,15 @@ static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_CONFIG] = get_config,
 	[VHOST_GET_INFLIGHT_FD] = get_inflight,
 	[VHOST_SET_INFLIGHT_FD] = set_inflight,
+	[VHOST_SET_STATUS] = set_status,
+	[VHOST_GET_STATUS] = get_status,
 	[VHOST_SET_CONFIG] = set_nothing, /* no field of the configuration space can be written */
 };
 
 void vhost_device_init(struct vhost_device *device)
 {
 	device->features = device->protocol = 0;
+	device->status = 0;
 	device->backend_fd = -1;
 	device->fault = "";
 	for (uint32_t i = 0; i < VHOST_QUEUES_MAX; i++)
@@ -382,6 +429,16 @@ void vhost_device_config_change(void *header)
 	const uint32_t fields[3] = {VHOST_BACKEND_CONFIG_CHANGE, VHOST_FLAG_VERSION, 0};
 
 	memcpy(header, fields, sizeof(fields));
+}
+
+bool vhost_device_needs_reset(struct vhost_device *device)
+{
+	const uint8_t before = device->status;
+
+	if (!has(device->protocol, VHOST_P_STATUS) || !has(device->features, VIRTIO_F_VERSION_1))
+		return false;
+	device->status |= VIRTIO_CONFIG_S_NEEDS_RESET;
+	return before != device->status && (before & VIRTIO_CONFIG_S_DRIVER_OK) != 0;
 }
 
 /*
@@ -427,5 +484,7 @@ int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_repl
 	reply->failure = NULL;
 	if (rc == 0 && m->type == VHOST_GET_VRING_BASE)
 		answer_base(device, m, reply);
+	if (rc == 0 && m->type == VHOST_SET_STATUS)
+		close_vrings(device);
 	return finish(device, m, rc, reply);
 }

@@ -179,6 +179,7 @@ static __attribute__((noinline)) void break_ring(struct vhost_queue *queue)
 
 	queue->is_broken = true;
 	gantry_count(queue->counters.broken, 1);
+	queue->role->rh->post(queue->role->rh, vhost_role_ring_broken, queue->role);
 	signal_fd(queue->err);
 	gantry_log_warn(queue->role->host,
 			"queue stopped: invalid ring: %s (queue=%u, %s=%llu): reset the device in "

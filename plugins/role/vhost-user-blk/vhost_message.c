@@ -32,6 +32,8 @@ static const struct rule {
 	/* QEMU sends the payload with 4 bytes of padding */
 	[VHOST_GET_INFLIGHT_FD] = {"GET_INFLIGHT_FD", 20, 24, 0},
 	[VHOST_SET_INFLIGHT_FD] = {"SET_INFLIGHT_FD", 20, 24, 1},
+	[VHOST_SET_STATUS] = {"SET_STATUS", 8, 8, 0},
+	[VHOST_GET_STATUS] = {"GET_STATUS", 0, 0, 0},
 };
 
 static const struct rule *rule_of(uint32_t type)

@@ -36,7 +36,8 @@ enum vhost_protocol_feature {
 	VHOST_P_REPLY_ACK = 3,
 	VHOST_P_BACKEND_REQ = 5,
 	VHOST_P_CONFIG = 9,
-	VHOST_P_INFLIGHT = 12
+	VHOST_P_INFLIGHT = 12,
+	VHOST_P_STATUS = 16
 };
 
 /* requests of the front end that the device accepts */
@@ -62,6 +63,8 @@ enum vhost_request_type {
 	VHOST_SET_CONFIG = 25,
 	VHOST_GET_INFLIGHT_FD = 31,
 	VHOST_SET_INFLIGHT_FD = 32,
+	VHOST_SET_STATUS = 39,
+	VHOST_GET_STATUS = 40,
 	VHOST_REQUEST_COUNT
 };
 
@@ -160,6 +163,8 @@ struct vhost_device_ops {
 	 * available entry.
 	 */
 	int (*drain)(struct vhost_device *device, uint32_t index);
+	/* The same, of all vrings, which are stopped. */
+	int (*drain_all)(struct vhost_device *device);
 	/*
 	 * Create memory for the requests in flight of all queues. *bytes_p: its size. Returns a
 	 * descriptor, or -errno.
@@ -177,6 +182,7 @@ struct vhost_device {
 	uint64_t offered, features;          /* of virtio; features: what the driver has accepted */
 	uint64_t protocol_offered, protocol; /* of vhost-user */
 	uint32_t n_queues;
+	uint8_t status;               /* VIRTIO_CONFIG_S_*, of SET_STATUS; and NEEDS_RESET */
 	int backend_fd;               /* for requests of the device; -1: none */
 	const char *fault;            /* why the last message failed */
 	struct vhost_message pending; /* the message that waits for vhost_device_continue() */
@@ -218,6 +224,14 @@ int vhost_device_handle(struct vhost_device *device, struct vhost_message *m,
  * thread  any
  */
 void vhost_device_config_change(void *header);
+/*
+ * vhost_device_needs_reset - the guest has broken a ring: set DEVICE_NEEDS_RESET in the status, if
+ * the front end uses the status
+ *
+ * returns  true: report a change of the configuration space, because the driver runs
+ * thread   control thread
+ */
+bool vhost_device_needs_reset(struct vhost_device *device);
 /* vhost_device_continue - finish the pending message with rc, 0 or -errno. Returns as handle. */
 int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_reply *reply);
 

@@ -361,7 +361,7 @@ void vhost_queue_drained(void *arg)
 	role->device.vring[queue->index].base = vhost_ring_base(&queue->ring);
 	if (role->step != VHOST_MEMORY_STABLE) {
 		advance_memory(role);
-	} else if (role->drains_queue) {
+	} else if (role->drains_queue && !is_draining(role)) {
 		role->drains_queue = false;
 		vhost_socket_continue(role, 0);
 	}
@@ -502,6 +502,17 @@ static int drain(struct vhost_device *device, uint32_t index)
 	return -EINPROGRESS;
 }
 
+static int drain_all(struct vhost_device *device)
+{
+	struct vhost_role *role = role_of(device);
+
+	for (uint32_t i = 0; i < role->n_queues; i++) {
+		role->drains_queue |= role->queues[i].is_polled;
+		drain_queue(&role->queues[i]);
+	}
+	return role->drains_queue ? -EINPROGRESS : 0;
+}
+
 /* The front end keeps the memory, so it outlives this process. */
 static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t num,
 			uint64_t *bytes_p)
@@ -555,6 +566,7 @@ const struct vhost_device_ops vhost_queue_ops = {.memory = memory,
 						 .check_eventfd = check_eventfd,
 						 .vring = vring,
 						 .drain = drain,
+						 .drain_all = drain_all,
 						 .inflight_get = inflight_get,
 						 .inflight_set = inflight_set,
 						 .config = vhost_role_config};

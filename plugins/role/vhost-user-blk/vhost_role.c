@@ -88,7 +88,7 @@ static void offer(struct vhost_role *role)
 		device->offered |= 1ull << VIRTIO_BLK_F_MQ;
 	device->protocol_offered = 1ull << VHOST_P_MQ | 1ull << VHOST_P_REPLY_ACK |
 				   1ull << VHOST_P_BACKEND_REQ | 1ull << VHOST_P_CONFIG |
-				   1ull << VHOST_P_INFLIGHT;
+				   1ull << VHOST_P_INFLIGHT | 1ull << VHOST_P_STATUS;
 }
 
 /* Without the option the serial number is the start of the UUID in hexadecimal digits. */
@@ -173,6 +173,15 @@ void vhost_role_request_lost(void *arg)
 		end_after_loss(role);
 }
 
+void vhost_role_ring_broken(void *arg)
+{
+	struct vhost_role *role = arg;
+
+	/* the lane has logged the fault; without a channel the front end can ask for the status */
+	if (role->phase == VHOST_CONNECTED && vhost_device_needs_reset(&role->device))
+		vhost_socket_config_changed(role);
+}
+
 static void started(void *arg)
 {
 	struct vhost_role *role = arg;
@@ -194,9 +203,15 @@ static void started(void *arg)
 static void resized(void *arg, uint64_t size)
 {
 	struct vhost_role *role = arg;
+	const char *fault;
 
 	__atomic_store_n(&role->volume.size, size, __ATOMIC_RELAXED); /* lanes load it */
-	vhost_socket_config_changed(role);
+	fault = vhost_socket_config_changed(role);
+	if (fault)
+		gantry_log_warn(role->host,
+				"new size of the volume cannot be reported to the front end: %s: "
+				"restart the virtual machine to use it (bytes=%llu)",
+				fault, (unsigned long long)size);
 }
 
 static void closed(void *arg, int reason, const char *text)

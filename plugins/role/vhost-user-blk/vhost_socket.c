@@ -158,24 +158,19 @@ static const char *send_reply(const struct vhost_role *role, const struct vhost_
 	return n == (ssize_t)reply->bytes ? NULL : "replies cannot be sent: socket buffer is full";
 }
 
-void vhost_socket_config_changed(struct vhost_role *role)
+const char *vhost_socket_config_changed(const struct vhost_role *role)
 {
 	uint8_t request[VHOST_HEADER_BYTES];
-	const char *fault = "it has no channel for requests of the device";
 
 	if (role->phase != VHOST_CONNECTED)
-		return;
-	if (role->device.backend_fd >= 0) {
-		vhost_device_config_change(request);
-		if (send(role->device.backend_fd, request, sizeof(request),
-			 MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(request))
-			return;
-		fault = strerror(errno);
-	}
-	gantry_log_warn(role->host,
-			"new size of the volume cannot be reported to the front end: %s: restart "
-			"the virtual machine to use it (bytes=%llu)",
-			fault, (unsigned long long)role->volume.size);
+		return NULL;
+	if (role->device.backend_fd < 0)
+		return "it has no channel for requests of the device";
+	vhost_device_config_change(request);
+	if (send(role->device.backend_fd, request, sizeof(request), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	    (ssize_t)sizeof(request))
+		return NULL;
+	return strerror(errno);
 }
 
 static void reject(struct vhost_role *role, const char *fault)
