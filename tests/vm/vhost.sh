@@ -51,6 +51,20 @@ restart() # NAME [SIGNAL]
 	begin "$1"
 }
 
+# progress WHAT - wait until the guest has written another line: the role serves requests, and does not end while the machine still
+# sets up the connection
+progress()
+{
+	local before
+	before=$(wc -l <"$dir/vm/output")
+	for _ in $(seq 2400); do
+		[ "$(wc -l <"$dir/vm/output")" -le "$before" ] || break
+		read -rt 0.05 <><(:) || :
+	done
+	[ "$(wc -l <"$dir/vm/output")" -gt "$before" ]
+	verdict $? "the guest continues after $1"
+}
+
 boot() # SCRIPT - of the guest
 {
 	rm -rf "$dir/vm" # `seen` must not find a line of the former machine
@@ -72,6 +86,7 @@ split_rings()
 	restart disk
 	seen "$dir/disk.log" ' front end connected'
 	verdict $? "the role is killed and started again, and the machine connects to it"
+	progress "the role was killed"
 	restart disk TERM
 	seen "$dir/disk.log" ' front end connected'
 	verdict $? "the role is stopped and started again, and the machine connects to it"
@@ -93,10 +108,11 @@ packed_rings()
 	restart disk
 	seen "$dir/disk.log" ' front end connected'
 	verdict $? "the role is killed and started again, and the machine with packed rings connects to it"
-	seen "$dir/vm/output" '^[1-9] written' 240
+	progress "the role was killed"
 	restart disk TERM
 	seen "$dir/disk.log" ' front end connected'
 	verdict $? "the role is stopped and started again, and the machine with packed rings connects to it"
+	progress "the role was stopped"
 	restart disk
 	seen "$dir/disk.log" ' front end connected'
 	verdict $? "the role is killed once more"
