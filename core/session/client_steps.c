@@ -252,7 +252,7 @@ static int locks_memory(const struct gantry_client *c, uint64_t *limit_p)
 	c->ep->device->ops->info(c->ep->device->dev, &info);
 	yes = (info.caps & GANTRY_CAP_PINS) != 0;
 	*limit_p = c->ep->device->ops->export_limit(c->ch.conn);
-	if (yes && info.max_region_bytes < *limit_p)
+	if (info.max_region_bytes < *limit_p)
 		*limit_p = info.max_region_bytes;
 	return yes;
 }
