@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# vhost.sh [BUILD] [packed] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are processes
-# outside of the machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again; vhost-user-blk is
-# stopped, too. A second machine then uses packed rings, by vhost-packed-guest.sh, while vhost-user-blk is killed and stopped. With
-# `packed` only that machine boots.
+# vhost.sh [--tcp] [BUILD] [packed] - boot a virtual machine whose disk is a volume: target, gateway and vhost-user-blk are
+# processes outside of the machine. vhost-guest.sh uses the disk. While it writes, each of them is killed and started again;
+# vhost-user-blk is stopped, too. A second machine then uses packed rings, by vhost-packed-guest.sh, while vhost-user-blk is killed
+# and stopped. With `packed` only that machine boots. --tcp: both legs are TCP on loopback.
 #
 # Prints TAP. A run takes about 3 minutes.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd)
+over_tcp=''
+[ "${1:-}" != --tcp ] || { over_tcp=1; shift; }
 build=$(realpath -e "${1:-$top/build/gcc}") || exit 2
 gantry="$build/core/gantry"
 dir=$(mktemp -d) || exit 1
@@ -124,12 +126,13 @@ packed_rings()
 chmod 700 "$dir"
 truncate -s 256M "$dir/volume"
 [ "${2:-}" != packed ] || mkfs.ext4 -q -b 4096 "$dir/volume" || exit 1
+leg="transport = \"shm-comch\"; dir = \"$dir/run\";"
+address=127.$((BASHPID >> 16)).$((BASHPID >> 8 & 255)).$((BASHPID & 255)) # of this run
+[ -z "$over_tcp" ] ||
+	leg="transport = \"tcp\"; auth = \"none\"; services = { store = \"$address:4791\"; volume = \"$address:4792\"; };"
 cat >"$dir/vm.conf" <<END
 runtime = { log = "info"; stat_dir = "$dir/stat"; };
-devices = {
-	front = { transport = "shm-comch"; dir = "$dir/run"; };
-	back = { transport = "shm-comch"; dir = "$dir/run"; };
-};
+devices = { front = { $leg }; back = { $leg }; };
 roles = {
 	store = { role = "target"; listen = { device = "back"; name = "store"; };
 	          backend = { type = "file"; path = "$dir/volume"; direct = false; lock_wait = "30s"; }; };

@@ -50,7 +50,7 @@ guest() { # COMMAND [ARGUMENT]
 ended() { # all roles end in order; the target and the gateway saw no error
 	stop disk bridge store
 	holds "$dir/store.json" 'store.sessions_lost == 0' 'store.ops_failed == 0'
-	holds "$dir/bridge.json" 'bridge.sessions_lost == 0' 'bridge.list_bounces_ops == 0' 'front_bytes == 0' 'back_bytes == 0'
+	holds "$dir/bridge.json" 'bridge.sessions_lost == 0' 'bridge.list_bounces_ops == 0' "$(passed)"
 	nothing_left
 }
 
@@ -146,8 +146,9 @@ three_processes() {
 zeroes() {
 	serve_disk
 	guest zeroes
-	grep -qx '131072 sectors' "$dir/guest.out"
 	ended
+	# the longest IO; a target that cannot map the memory has buffers, and limits it to 1 MiB
+	grep -qx "$([ -n "$relays" ] && echo 2048 || echo 131072) sectors" "$dir/guest.out"
 	holds "$dir/disk.json" '.roles.disk.counters.guest_failed_ops == 0' \
 		'.roles.disk.counters | .guest_discards_ops > 30 and .guest_write_zeroes_ops > 30' \
 		'.roles.disk.counters | .guest_discards_ops + .guest_write_zeroes_ops == 100'
@@ -364,7 +365,11 @@ left_over() {
 
 @test "memory in a file that is too large gets no pages" {
 	processes
-	device_options="$device_options max_bytes = \"64MiB\";"
+	if [ -n "$relays" ]; then
+		front_device="$front_device max_region_bytes = \"64MiB\";"
+	else
+		device_options="$device_options max_bytes = \"64MiB\";"
+	fi
 	machine
 	serve_all
 	begin disk
