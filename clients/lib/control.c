@@ -163,6 +163,7 @@ static void on_closed(void *arg, int reason, const char *text)
 	struct gantry_volume *volume = arg;
 
 	volume->session_closed = 1;
+	gc_memories_closed(volume);
 	release_buffers(volume);
 	if (opening) {
 		fail(volume, reason ? reason : -ECANCELED, "%s", text);
@@ -175,13 +176,22 @@ static void on_closed(void *arg, int reason, const char *text)
 	finish(volume);
 }
 
+static void on_memory_event(void *arg, uint32_t handle)
+{
+	gc_memory_event(arg, handle);
+}
+
 static const struct gantry_engine_events events = {
 	.ready = on_ready,
 	.started = on_started,
 	.verifier_changed = on_verifier_changed,
 	.resized = on_resized,
 	.closed = on_closed,
+	.exported = on_memory_event,
+	.unexported = on_memory_event,
 };
+
+static void poll_workers(void *arg);
 
 static int role_open(const struct gantry_role_host *rh, const void *conf, void **role_p)
 {
@@ -189,6 +199,7 @@ static int role_open(const struct gantry_role_host *rh, const void *conf, void *
 
 	volume->rh = rh;
 	volume->withdraw_again = (struct gn_timer){.fn = release_buffers, .arg = volume};
+	volume->turns = (struct gn_timer){.fn = poll_workers, .arg = volume};
 	*role_p = volume;
 	return 0;
 }
@@ -198,7 +209,8 @@ static int role_start(void *role)
 	struct gantry_volume *volume = role;
 	const struct gantry_engine_attr attr = {.n_queues = volume->attr.queues,
 						.depth = volume->attr.depth,
-						.complete = gc_queue_done};
+						.complete = gc_queue_done,
+						.regions = volume->attr.memories};
 
 	return volume->rh->engine->open(volume->rh, &attr, &events, volume, &volume->session);
 }
@@ -383,13 +395,16 @@ void *gc_control_run(void *arg)
 }
 
 /*
- * Poll all workers once in each TURN_NS while the volume closes. No queue is open, but roles of
- * this process can still have work on these workers.
+ * Poll all workers once in each TURN_NS while the volume closes or memory is exported or
+ * unexported. No queue might be polled, but the session, and roles of this process, can have work
+ * on these workers.
  */
 static void poll_workers(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
+	if (!volume->ending && !gc_memories_pending(volume))
+		return;
 	for (uint32_t i = 0; i < volume->attr.queues; i++) {
 		gn_worker_enter(volume->workers[i]);
 		gn_worker_turn(volume->workers[i]);
@@ -398,12 +413,16 @@ static void poll_workers(void *arg)
 	gn_loop_set_timer(volume->loop, &volume->turns, gn_now_ns() + TURN_NS);
 }
 
+void gc_control_poll(struct gantry_volume *volume)
+{
+	gn_loop_set_timer(volume->loop, &volume->turns, gn_now_ns() + TURN_NS);
+}
+
 static void stop(void *arg)
 {
 	struct gantry_volume *volume = arg;
 
 	volume->ending = 1;
-	volume->turns = (struct gn_timer){.fn = poll_workers, .arg = volume};
 	gn_loop_set_timer(volume->loop, &volume->turns, 1);
 	volume->rh->engine->close(volume->session);
 	finish(volume);

@@ -174,13 +174,16 @@ static void report_one(struct gantry_queue *queue, struct gantry_io *io)
 	struct gc_request request = queue->requests[io->slot];
 	int result = gn_errno_of_status(io->status);
 
-	if (request.copy_to && result == 0)
+	if (request.copy_to && result == 0) {
 		memcpy(request.copy_to, gantry_engine_slot_buffer(queue->engine, io),
 		       gantry_io_buffer_bytes(io));
+		queue->copied += gantry_io_buffer_bytes(io);
+	}
 	if (io->opcode == GANTRY_OP_EXTENTS && result == 0 &&
 	    !gantry_extents_are_valid(request.copy_to, io->length, queue->volume->info.block_size))
 		result = -EIO;
 	gantry_engine_put(queue->engine, io);
+	gc_memories_drop(queue->volume, request.memories);
 	queue->n_open--;
 	request.done(request.arg, result);
 }
@@ -282,4 +285,9 @@ int gantry_queue_arm(struct gantry_queue *queue)
 uint32_t gantry_queue_inflight(const struct gantry_queue *queue)
 {
 	return queue->n_open;
+}
+
+uint64_t gantry_queue_copied_bytes(const struct gantry_queue *queue)
+{
+	return queue->copied;
 }

@@ -16,6 +16,15 @@ struct wish {
 	uint32_t n_iov;
 };
 
+/* Where a buffer is in memory that the session exports. */
+struct spot {
+	uint32_t region;   /* handle */
+	uint64_t offset;   /* in the region */
+	uint64_t left;     /* bytes from there to the end of the memory */
+	uint8_t *data;     /* address for stages */
+	uint64_t memories; /* as in struct gc_request */
+};
+
 static const char *const op_names[GANTRY_OP_COUNT] = {"nop",          "read",    "write",  "flush",
 						      "write_zeroes", "discard", "extents"};
 
@@ -42,11 +51,37 @@ static int check_range(const struct gantry_volume_info *info, const struct wish 
 	return 0;
 }
 
-/* Check the pieces of an IO with a list. Returns 0, -EOPNOTSUPP, -EINVAL or -EMSGSIZE. */
-static int check_pieces(const struct gantry_volume *volume, const struct wish *wish)
+/* Returns 1 and the place of a buffer in exported memory; 0: it is in other memory. */
+static int find_spot(const struct gantry_volume *volume, const void *buf, struct spot *spot)
 {
 	const uint64_t bytes = volume->attr.buffer_bytes;
+	uint64_t at = (uint64_t)((uintptr_t)buf - (uintptr_t)volume->buffers);
+	const struct gantry_memory *memory;
 
+	if (at < bytes) {
+		*spot = (struct spot){.region = GANTRY_ENGINE_HANDLE,
+				      .offset = volume->buffers_offset + at,
+				      .left = bytes - at,
+				      .data = volume->buffers + at};
+		return 1;
+	}
+	memory = gc_memory_find(volume, buf, &at, &spot->left);
+	if (!memory)
+		return 0;
+	spot->region = GANTRY_ENGINE_HANDLE + 1 + memory->index;
+	spot->offset = at;
+	spot->data = (uint8_t *)memory->region->addr + at;
+	spot->memories = 1ull << memory->index;
+	return 1;
+}
+
+/*
+ * Check the pieces of an IO with a list. spots: one for each piece. Returns 0, -EOPNOTSUPP, -EINVAL
+ * or -EMSGSIZE.
+ */
+static int check_pieces(const struct gantry_volume *volume, const struct wish *wish,
+			struct spot *spots)
+{
 	if (!(volume->info.flags & GANTRY_VOLUME_LISTS))
 		return gc_error_static(-EOPNOTSUPP, "the volume does not support several pieces");
 	if (wish->n_iov == 0 || wish->n_iov > GANTRY_LIST_MAX || wish->length > GANTRY_LIST_BYTES)
@@ -56,12 +91,13 @@ static int check_pieces(const struct gantry_volume *volume, const struct wish *w
 			wish->n_iov, (unsigned long long)wish->length, GANTRY_LIST_MAX,
 			GANTRY_LIST_BYTES);
 	for (uint32_t i = 0; i < wish->n_iov; i++) {
-		uint64_t at =
-			(uint64_t)((uintptr_t)wish->iov[i].iov_base - (uintptr_t)volume->buffers);
-
-		if (wish->iov[i].iov_len == 0 || !gantry_range_ok(at, wish->iov[i].iov_len, bytes))
+		if (wish->iov[i].iov_len == 0 ||
+		    !find_spot(volume, wish->iov[i].iov_base, &spots[i]) ||
+		    wish->iov[i].iov_len > spots[i].left)
 			return gc_error(-EINVAL,
-					"piece %u is empty or outside gantry_volume_buffers()", i);
+					"piece %u is empty, or outside gantry_volume_buffers() and "
+					"registered memory",
+					i);
 	}
 	return 0;
 }
@@ -84,32 +120,30 @@ static int check(const struct gantry_volume *volume, const struct wish *wish)
 }
 
 /*
- * Locate the data of an IO. *offset_p: offset in the region, if the buffer is part of it. *copy_p:
- * 1 if the data must be copied through the buffer of the slot. Returns 0, -EINVAL or -EMSGSIZE.
+ * Locate the data of an IO. *spot: if the buffer is in exported memory. *copy_p: 1 if the data must
+ * be copied through the buffer of the slot. Returns 0, -EINVAL or -EMSGSIZE.
  */
-static int place(const struct gantry_volume *volume, const struct wish *wish, uint64_t *offset_p,
+static int place(const struct gantry_volume *volume, const struct wish *wish, struct spot *spot,
 		 int *copy_p)
 {
-	uint64_t at = (uint64_t)((uintptr_t)wish->buf - (uintptr_t)volume->buffers);
-
 	if (!wish->buf)
 		return gc_error_static(-EINVAL, "no buffer is given");
 	if (wish->opcode == GANTRY_OP_EXTENTS) {
 		*copy_p = 1; /* the slot has GANTRY_ENGINE_ALIGN bytes or more */
 		return 0;
 	}
-	*copy_p = at >= volume->attr.buffer_bytes;
+	*copy_p = !find_spot(volume, wish->buf, spot);
 	if (!*copy_p) {
-		*offset_p = volume->buffers_offset + at;
-		if (wish->length > volume->attr.buffer_bytes - at)
+		if (wish->length > spot->left)
 			return gc_error_static(
 				-EINVAL,
-				"the buffer begins in gantry_volume_buffers() and ends behind it");
+				"the buffer begins in gantry_volume_buffers() or registered memory, "
+				"and ends behind it");
 	} else if (wish->length > volume->copy_bytes) {
 		return gc_error(
 			-EMSGSIZE,
 			"IO too long to be copied (length=%llu, limit copy_bytes=%u): use a buffer in "
-			"gantry_volume_buffers(), or raise copy_bytes",
+			"gantry_volume_buffers() or registered memory, or raise copy_bytes",
 			(unsigned long long)wish->length, volume->copy_bytes);
 	}
 	return 0;
@@ -173,29 +207,62 @@ static int no_slot(struct gantry_queue *queue)
 }
 
 /* Write the list to the buffer of the slot, where the target reads it. */
-static void fill_list(struct gantry_queue *queue, struct gantry_io *io, const struct wish *wish)
+static void fill_list(struct gantry_queue *queue, struct gantry_io *io, const struct wish *wish,
+		      const struct spot *spots)
 {
-	const struct gantry_volume *volume = queue->volume;
 	struct gantry_list_entry *entry = gantry_engine_slot_buffer(queue->engine, io);
 	struct gantry_pieces *pieces = &queue->pieces[io->slot];
 
 	for (uint32_t i = 0; i < wish->n_iov; i++) {
-		uint64_t at = (uint64_t)((char *)wish->iov[i].iov_base - (char *)volume->buffers);
-
-		entry[i] = (struct gantry_list_entry){.region = GANTRY_ENGINE_HANDLE,
+		entry[i] = (struct gantry_list_entry){.region = spots[i].region,
 						      .length = (uint32_t)wish->iov[i].iov_len,
-						      .offset = volume->buffers_offset + at};
-		pieces->piece[i] = wish->iov[i];
+						      .offset = spots[i].offset};
+		pieces->piece[i] = (struct iovec){spots[i].data, wish->iov[i].iov_len};
 	}
 	pieces->count = wish->n_iov;
 	io->data = pieces;
+}
+
+/*
+ * Fill the descriptor. spots: of the pieces, or of the buffer. copy: the data goes through the
+ * buffer of the slot.
+ */
+static void fill(struct gantry_queue *queue, struct gantry_io *io, const struct wish *wish,
+		 const struct spot *spots, int copy)
+{
+	struct gantry_engine_queue *engine = queue->engine;
+
+	gantry_engine_fill(engine, io, wish->opcode, wish->flags, wish->offset,
+			   (uint32_t)wish->length, gantry_engine_slot_offset(engine, io));
+	if (wish->iov) {
+		fill_list(queue, io, wish, spots);
+	} else if (copy) {
+		if (wish->opcode != GANTRY_OP_WRITE)
+			return;
+		memcpy(gantry_engine_slot_buffer(engine, io), wish->buf, wish->length);
+		queue->copied += wish->length;
+	} else if (gantry_op_has_buffer(wish->opcode)) {
+		io->region = spots->region;
+		io->region_offset = spots->offset;
+		io->data = spots->data;
+	}
+}
+
+/* Returns the set of memories that the pieces or the buffer of an IO are in. */
+static uint64_t memories_of(const struct wish *wish, const struct spot *spots)
+{
+	uint64_t set = spots[0].memories;
+
+	for (uint32_t i = 1; i < wish->n_iov; i++)
+		set |= spots[i].memories;
+	return set;
 }
 
 static int submit(struct gantry_queue *queue, const struct wish *wish)
 {
 	struct gantry_volume *volume = queue->volume;
 	struct gantry_engine_queue *engine = queue->engine;
-	uint64_t data = 0;
+	struct spot spots[GANTRY_LIST_MAX];
 	struct gc_request *request;
 	struct gantry_io *io;
 	int copy = 0, rc;
@@ -203,10 +270,11 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	rc = gc_check_fork(volume);
 	if (!rc)
 		rc = check(volume, wish);
+	spots[0] = (struct spot){.memories = 0};
 	if (!rc && wish->iov)
-		rc = check_pieces(volume, wish);
+		rc = check_pieces(volume, wish, spots);
 	else if (!rc && gantry_op_has_buffer(wish->opcode))
-		rc = place(volume, wish, &data, &copy);
+		rc = place(volume, wish, spots, &copy);
 	if (rc)
 		return rc;
 	if (queue->closing)
@@ -214,21 +282,17 @@ static int submit(struct gantry_queue *queue, const struct wish *wish)
 	io = gantry_engine_get(engine);
 	if (!io)
 		return no_slot(queue);
-	if (copy || wish->iov)
-		data = gantry_engine_slot_offset(engine, io);
-	if (copy && wish->opcode == GANTRY_OP_WRITE)
-		memcpy(gantry_engine_slot_buffer(engine, io), wish->buf, wish->length);
 	request = &queue->requests[io->slot];
 	*request = (struct gc_request){wish->done, wish->arg,
-				       copy && wish->opcode != GANTRY_OP_WRITE ? wish->buf : NULL};
-	gantry_engine_fill(engine, io, wish->opcode, wish->flags, wish->offset,
-			   (uint32_t)wish->length, data);
-	if (wish->iov)
-		fill_list(queue, io, wish);
+				       copy && wish->opcode != GANTRY_OP_WRITE ? wish->buf : NULL,
+				       memories_of(wish, spots)};
+	fill(queue, io, wish, spots, copy);
+	gc_memories_hold(volume, request->memories);
 	gn_worker_enter(queue->worker);
 	rc = gantry_engine_submit(engine, io);
 	gn_worker_leave(queue->worker);
 	if (rc) {
+		gc_memories_drop(volume, request->memories);
 		gantry_engine_put(engine, io);
 		return gc_refused(queue, rc);
 	}

@@ -26,7 +26,10 @@ static int check_attr(const struct gantry_volume_attr *attr)
 	if (attr->depth > UINT16_MAX)
 		return gc_error(-EINVAL, "depth out of range (depth=%u, limit %d)", attr->depth,
 				UINT16_MAX);
-	return 0;
+	if (attr->memories > GC_MEMORIES_MAX)
+		return gc_error(-EINVAL, "memories out of range (memories=%u, limit %u)",
+				attr->memories, GC_MEMORIES_MAX);
+	return attr->reserved ? gc_error_static(-EINVAL, "reserved is not 0") : 0;
 }
 
 /*
@@ -80,6 +83,7 @@ static void free_volume(struct gantry_volume *volume)
 	free(volume->uri);
 	pthread_cond_destroy(&volume->changed);
 	pthread_mutex_destroy(&volume->lock);
+	free(volume->memories);
 	free(volume->workers);
 	free(volume->queues);
 	free(volume);
@@ -136,7 +140,7 @@ static int open_volume(struct gantry_volume *volume, const struct gantry_volume_
 		return rc;
 	volume->queues = calloc(volume->attr.queues, sizeof(struct gantry_queue *));
 	volume->workers = calloc(volume->attr.queues, sizeof(struct gn_worker *));
-	if (!volume->queues || !volume->workers)
+	if (!volume->queues || !volume->workers || gc_memories_init(volume))
 		return gc_error_static(-ENOMEM, "out of memory");
 	rc = start_thread(volume);
 	return rc ? rc : wait_up(volume);
@@ -207,6 +211,17 @@ static int count_queues(struct gantry_volume *volume)
 	return n;
 }
 
+static int count_memories(struct gantry_volume *volume)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&volume->lock);
+	for (uint32_t i = 0; i < volume->attr.memories; i++)
+		n += volume->memories[i].is_taken;
+	pthread_mutex_unlock(&volume->lock);
+	return n;
+}
+
 int gantry_volume_close(struct gantry_volume **volume_p)
 {
 	struct gantry_volume *volume = *volume_p;
@@ -220,6 +235,12 @@ int gantry_volume_close(struct gantry_volume **volume_p)
 	n = count_queues(volume);
 	if (n)
 		return gc_error(-EBUSY, "the volume has open queues (queues=%d): close them first",
+				n);
+	n = count_memories(volume);
+	if (n)
+		return gc_error(-EBUSY,
+				"the volume has registered memory (memories=%d): deregister it "
+				"first",
 				n);
 	gc_control_stop(volume);
 	pthread_join(volume->thread, NULL);

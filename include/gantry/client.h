@@ -8,6 +8,7 @@
  *         gantry_queue_read(queue, buf, length, offset, done, arg)  also write, flush, discard,
  *                                                                   write_zeroes, extents
  *         gantry_queue_poll(queue)                                  calls done(arg, result)
+ *     gantry_memory_register(volume, fd, ..., &memory)              exports memory of the program
  *     gantry_queue_close(&queue)
  *     gantry_volume_close(&volume)
  *
@@ -23,8 +24,9 @@
  *           -ETIMEDOUT after the io_timeout of the connection. That timeout starts when the stages
  *           of the volume's own role have passed the IO on, so it does not include a delay inside a
  *           stage.
- * Copies    The target accesses a buffer inside gantry_volume_buffers() directly. For any other
- *           buffer the library copies the data once.
+ * Copies    The target accesses a buffer inside gantry_volume_buffers(), or inside memory of
+ *           gantry_memory_register(), directly. For any other buffer the library copies the data
+ *           once. Below, "exported memory" is the memory of these two functions.
  * Fork      Open volumes after a fork, not before.
  */
 #ifndef GANTRY_CLIENT_H
@@ -42,6 +44,7 @@ extern "C" {
 
 struct gantry_volume;
 struct gantry_queue;
+struct gantry_memory;
 
 /*
  * Parameters of gantry_volume_open(). A field that is 0 selects its default. Initialise with
@@ -52,16 +55,22 @@ struct gantry_volume_attr {
 	uint32_t queues;      /* number of queues that can be open at a time; default 1 */
 	uint32_t depth;       /* IOs in flight on each queue; default 32 */
 	/*
-	 * longest IO with a buffer outside gantry_volume_buffers(), in bytes; default: the lesser
-	 * of 1 MiB and max_io of the volume
+	 * longest IO with a buffer outside exported memory, in bytes; default: the lesser of 1 MiB
+	 * and max_io of the volume
 	 */
 	uint32_t copy_bytes;
 	uint64_t buffer_bytes; /* size of gantry_volume_buffers(); default 0 */
+	/*
+	 * calls of gantry_memory_register() that can be in effect at a time: up to 64; default 0. A
+	 * server accepts its max_regions less one
+	 */
+	uint32_t memories;
+	uint32_t reserved; /* 0 */
 };
 
 #define GANTRY_VOLUME_ATTR_INIT \
 	{ \
-		sizeof(struct gantry_volume_attr), 0, 0, 0, 0 \
+		sizeof(struct gantry_volume_attr), 0, 0, 0, 0, 0, 0 \
 	}
 
 /*
@@ -110,7 +119,7 @@ int gantry_volume_open_role(const char *file, const char *role,
  *
  * volume_p  in: the volume. Out: NULL after 0
  * returns   0
- *     -EBUSY         a queue is open: the volume is unchanged
+ *     -EBUSY         a queue is open, or memory is registered: the volume is unchanged
  *     -EINVAL        in a child of the process that opened the volume: the volume is unchanged
  * thread    any
  * since     GANTRY_1
@@ -148,7 +157,7 @@ int gantry_volume_give_up(struct gantry_volume *volume);
 void gantry_volume_get_info(const struct gantry_volume *volume, struct gantry_volume_info *info);
 
 /*
- * gantry_volume_copy_bytes - get the longest IO with a buffer outside gantry_volume_buffers()
+ * gantry_volume_copy_bytes - get the longest IO with a buffer outside exported memory
  *
  * returns   bytes; a multiple of the block size
  * thread    any
@@ -169,6 +178,75 @@ uint32_t gantry_volume_copy_bytes(const struct gantry_volume *volume);
  * since     GANTRY_1
  */
 void *gantry_volume_buffers(const struct gantry_volume *volume, uint64_t *bytes_p);
+
+/*
+ * gantry_memory_register - export memory of the program to the target
+ *
+ * IO with buffers in this memory needs no copy. The memory is a range of a memfd that is sealed
+ * against shrinking and growing (F_SEAL_SHRINK, F_SEAL_GROW), and not against writing. The library
+ * maps the range, and allocates missing pages of the whole memfd. Until the memory is deregistered,
+ * no process may free pages of the memfd: a peer that detects freed pages ends the session.
+ *
+ * Blocks until the server has answered. While a lost session resumes, the call waits for the
+ * resume; gantry_volume_give_up() ends that wait. If the server rejects the memory, the session
+ * ends.
+ *
+ * fd        the memfd. The library duplicates it, so the program can close it
+ * offset    bytes, a multiple of the page size: start of the range in the memfd
+ * length    bytes, a multiple of the page size, above 0
+ * addr      the address at which the program has mapped the range and has its buffers. The library
+ *           does not access memory through it. NULL: the program has its buffers in the mapping of
+ *           the library, gantry_memory_address()
+ * memory_p  out: the memory; NULL after an error
+ * returns   0
+ *     -EINVAL        offset or length is no multiple of the page size; fd is no memfd; the
+ *                    addresses wrap around; or in a child of the process that opened the volume
+ *     -EPERM         the memfd is not sealed against shrinking and growing, or is sealed against
+ *                    writing
+ *     -ERANGE        the memfd is shorter than the range
+ *     -EEXIST        the addresses overlap other exported memory of the volume
+ *     -ENOSPC        attr.memories are registered
+ *     -E2BIG         the memory is larger than a device or a server accepts
+ *     -ENOMEM        pages or huge pages are missing, and cannot be allocated
+ *     -EBADF         fd is not open
+ *     -EMFILE        too many open files
+ *     -ENOTCONN      the session is lost, also because a server has rejected the memory
+ *     another -errno of fstat(2), fallocate(2) or mmap(2)
+ * thread    any, but not inside `done`
+ * owner     the program owns fd and its own mapping. It owns the memory object until
+ *           gantry_memory_deregister()
+ * since     GANTRY_1.2
+ */
+int gantry_memory_register(struct gantry_volume *volume, int fd, uint64_t offset, uint64_t length,
+			   void *addr, struct gantry_memory **memory_p);
+
+/*
+ * gantry_memory_address - get the address of the mapping that the library has made
+ *
+ * returns   the address of the first byte of the range, valid until gantry_memory_deregister()
+ * thread    any
+ * owner     the library owns the mapping
+ * since     GANTRY_1.2
+ */
+void *gantry_memory_address(const struct gantry_memory *memory);
+
+/*
+ * gantry_memory_deregister - end the export of memory, and free its object
+ *
+ * Blocks until all servers have released the memory. After 0 no server can access it, also not for
+ * an IO that timed out. Waits for a resume as gantry_memory_register() does.
+ *
+ * memory_p  in: the memory. Out: NULL after 0 and after -ENOTCONN
+ * returns   0
+ *     -EBUSY         IO with a buffer in the memory is in flight: the memory is unchanged
+ *     -EINVAL        in a child of the process that opened the volume: the memory is unchanged
+ *     -ENOTCONN      the session has ended. The object is freed, but a server that has not noticed
+ *                    the end yet can still access the memory
+ * thread    any, but not inside `done`. No other thread may submit IO with a buffer in the memory
+ *           from the begin of the call on
+ * since     GANTRY_1.2
+ */
+int gantry_memory_deregister(struct gantry_memory **memory_p);
 
 /*
  * gantry_queue_open - open one of attr.queues queues
@@ -212,8 +290,9 @@ int gantry_queue_close(struct gantry_queue **queue_p);
  * result    0 or -errno
  *     -ECANCELED     the IO was never started
  *     -ETIMEDOUT, -ENOTCONN, -EOWNERDEAD, -ESTALE: a server can still access a buffer of
- *     gantry_volume_buffers() until gantry_queue_close() has returned. For a buffer in other memory
- *     the library copies the data, so no server accesses that buffer
+ *     gantry_volume_buffers() until gantry_queue_close() has returned, and a buffer in registered
+ *     memory until gantry_memory_deregister() has returned 0. For a buffer in other memory the
+ *     library copies the data, so no server accesses that buffer
  */
 typedef void gantry_done_fn(void *arg, int result);
 
@@ -222,7 +301,7 @@ typedef void gantry_done_fn(void *arg, int result);
  *
  * buf       valid until `done`
  * length    bytes, a multiple of the block size; at most max_io, or gantry_volume_copy_bytes() if
- *           buf is outside gantry_volume_buffers()
+ *           buf is outside exported memory
  * offset    bytes, a multiple of the block size, inside the volume
  * flags     GANTRY_IO_FUA for write and write_zeroes, or 0
  * done      called once if the IO was accepted, else never
@@ -253,8 +332,8 @@ int gantry_queue_write_zeroes(struct gantry_queue *queue, uint64_t length, uint6
  *
  * The volume needs GANTRY_VOLUME_LISTS in its flags.
  *
- * iov       the pieces, each inside gantry_volume_buffers(), of any length but 0. The library
- *           copies the array; the pieces stay valid until `done`
+ * iov       the pieces, each inside exported memory, of any length but 0. The library copies the
+ *           array; the pieces stay valid until `done`
  * n         number of pieces: 1 to GANTRY_LIST_MAX. The sum of their lengths is the length of the
  *           IO, a multiple of the block size: at most max_io and GANTRY_LIST_BYTES
  * flags     GANTRY_IO_FUA or 0
@@ -352,6 +431,17 @@ int gantry_queue_arm(struct gantry_queue *queue);
 
 /* gantry_queue_inflight - get the number of IOs in flight. Thread: the queue's. Since GANTRY_1. */
 uint32_t gantry_queue_inflight(const struct gantry_queue *queue);
+
+/*
+ * gantry_queue_copied_bytes - get how many bytes the library has copied for IO of this queue
+ *
+ * IO with buffers in exported memory is not copied. The results of gantry_queue_extents() count.
+ *
+ * returns   bytes since gantry_queue_open()
+ * thread    the queue's
+ * since     GANTRY_1.2
+ */
+uint64_t gantry_queue_copied_bytes(const struct gantry_queue *queue);
 
 /*
  * gantry_error - get the text of the last error of a libgantry function on this thread

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# example.sh - builds the program of gantry-client(3) from installed files only, with the command of the page, and runs it
+# example.sh - builds the programs of gantry-client(3) from installed files only, with the command of the page, and runs it
 # with the configuration of the page; and checks that libgantry exports what its header declares, with a version
 . "$top_srcdir/tests/tap.sh"
 [ -e "$top_builddir/clients/.libs/libgantry.so" ] || skip "libgantry is not built"
@@ -36,15 +36,15 @@ install()
 	sed -i -E "s|^([a-z_]+)=/|\\1=$tmp/root/|" "$libdir/pkgconfig/gantry.pc"
 }
 
-# compile - compile with the command of the page
+# compile NAME MARK - compile the program after this mark with the command of the page
 compile()
 {
-	said program >hello.c
-	grep -q '^\$ cc -o hello hello.c $(pkg-config --cflags --libs gantry)$' "$page" || return
+	said "$2" >"$1.c"
+	grep -q "^\\$ cc -o $1 $1.c \$(pkg-config --cflags --libs gantry)$" "$page" || return
 	PKG_CONFIG_LIBDIR=$libdir/pkgconfig
 	export PKG_CONFIG_LIBDIR
 	# shellcheck disable=SC2046,SC2086 # words
-	${CC:-cc} -Wall -Wextra -Werror $san -o hello hello.c $(pkg-config --cflags --libs gantry)
+	${CC:-cc} -Wall -Wextra -Werror $san -o "$1" "$1.c" $(pkg-config --cflags --libs gantry)
 }
 
 # hello URI - run the program
@@ -59,9 +59,19 @@ as_said()
 	sed -n '/^67108864 bytes/p' "$page" | diff - out
 }
 
+own()
+{
+	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 ./own "$1" >out 2>&1
+}
+
+own_as_said()
+{
+	grep '^block 1 says: .*; 0 bytes copied$' "$page" | diff - out
+}
+
 declared()
 {
-	sed -nE 's/^[a-z].*[ *](gantry_(volume|queue)_[a-z_]+|gantry_error)\(.*/\1/p' \
+	sed -nE 's/^[a-z].*[ *](gantry_(volume|queue|memory)_[a-z_]+|gantry_error)\(.*/\1/p' \
 		"$top_srcdir/include/gantry/client.h" | sort -u
 }
 
@@ -71,7 +81,8 @@ exported()
 }
 
 # with the version that introduced it
-declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_\(extents\|fence\|readv\|writev\)\|volume_give_up\)@.*/&.1/' >declared
+declared | sed 's/$/@@GANTRY_1/; s/^gantry_\(queue_\(extents\|fence\|readv\|writev\)\|volume_give_up\)@.*/&.1/
+	s/^gantry_\(memory_.*\|queue_copied_bytes\)@.*/&.2/' >declared
 exported >exported
 ok "there are many functions" [ "$(wc -l <declared)" -gt 15 ]
 case ${CC:-cc}$san in
@@ -81,12 +92,15 @@ esac
 nm -D --undefined-only "$lib" | awk '$NF ~ /^(gn|gc|gantry)_/' >missing
 ok "nothing of our own is missing" [ ! -s missing ]
 ok "it is installed" install
-ok "the program of the page is built" compile
+ok "the program of the page is built" compile hello program
+ok "the program with memory of its own is built" compile own memory
 said conf >volume.conf
 "$GANTRY" run volume.conf >server.out 2>&1 &
 pid=$!
 ok "it runs" hello gantry:///volume0
 ok "and says what the page says" as_said
+own gantry:///volume0
+ok "the program with memory of its own says what the page says, without a copy" own_as_said
 if [ "$(setarch --uname-2.6 uname -r 2>/dev/null | cut -c 1-4)" = 2.6. ]; then
 	LD_LIBRARY_PATH=$tmp/$libdir timeout 60 setarch --uname-2.6 ./hello gantry:///volume0 >out 2>&1
 	ok "an old kernel is a warning" grep -q 'warn libgantry: Linux 2\.6.* is too old (minimum=5\.14)' out

@@ -364,7 +364,7 @@ static void test_attributes_with_mistakes(void)
 	struct {
 		struct gantry_volume_attr attr;
 		uint64_t more;
-	} later = {{sizeof(later), 0, 0, 0, 0}, 0};
+	} later = {.attr = {.struct_size = sizeof(later)}};
 
 	served_begin(NULL);
 	served_start("store");
