@@ -3,6 +3,7 @@
 # A front end of vhost-user-blk uses a volume: the role serves its queue and exports its memory.
 
 setup() {
+	bats_require_minimum_version 1.5.0
 	. "$BATS_TEST_DIRNAME/lib.sh"
 	walk_setup
 	need vhost-user-blk
@@ -226,6 +227,60 @@ broken_rings() {
 	serve_disk
 	guest descriptors
 	says disk 'front end: descriptor is not an eventfd \(request=SET_VRING_KICK, type=12\): request failed'
+	ended
+}
+
+copies() { # COMMAND [ARGUMENT] - the role copies the memory of a front end like user-mode Linux
+	export VIRTIO_UML=1
+	disk_options="$disk_options memory = \"copy\";"
+	"$@"
+}
+
+copied() {
+	serve_disk
+	mark store bridge disk
+	guest verify
+	guest zeroes
+	guest replace
+	guest short
+	clean store bridge disk
+	ended
+	holds "$dir/disk.json" '.roles.disk.counters.guest_lists_ops == 0' '.roles.disk.counters.guest_bounced_ops > 500' \
+		'.roles.disk.counters.guest_bounced_bytes > 1000000'
+	holds "$dir/store.json" 'store.list_bounces_ops == 0'
+}
+
+@test "memory that is not sealed is copied" {
+	copies copied
+}
+
+@test "event index: memory that is not sealed is copied" {
+	copies event_index copied
+}
+
+@test "memory that is not sealed is copied: rings that break the rules" {
+	copies broken_rings
+}
+
+@test "memory that is not sealed is copied: target and gateway are killed and started again" {
+	copies peers_killed
+}
+
+@test "memory that is not sealed is copied: the role is killed and started again" {
+	copies survives slay
+}
+
+@test "memory that is not sealed is not exported" {
+	disk_options='memory = "copy";'
+	serve_disk
+	VIRTIO_UML=1 "$program" "$disk" run "$dir/end" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true live disk '.roles.disk.counters.guest_requests_ops > 100'
+	grep -q memfd:guest "/proc/${pids[disk]}/maps"
+	run ! grep memfd:guest "/proc/${pids[bridge]}/maps" "/proc/${pids[store]}/maps"
+	: >"$dir/end"
+	finish guest
+	[ "$status" -eq 0 ]
 	ended
 }
 

@@ -38,6 +38,20 @@ void large(void)
 	verify();
 }
 
+/* A device that copies maps memory without seals, but not beyond the end of its file. */
+void short_memory(void)
+{
+	connect_device();
+	negotiate();
+	make_memory(0);
+	if (ftruncate(memory_fd, HALF + GAP) || set_memory() != 1)
+		fail("a file without the second region is accepted");
+	if (ftruncate(memory_fd, 2 * HALF + GAP))
+		fail("ftruncate: %s", strerror(errno));
+	set_up();
+	verify();
+}
+
 /* The front end runs as another user: huge pages fail, others work. */
 void huge(void)
 {
@@ -278,10 +292,10 @@ void blocking(void)
 void descriptors(void)
 {
 	const uint64_t index = 0;
-	int ends[2];
+	int ends[2], sockets[2];
 
-	if (pipe2(ends, O_CLOEXEC))
-		fail("pipe");
+	if (pipe2(ends, O_CLOEXEC) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		fail("pipe or socketpair");
 	use(2);
 	if (tell(SET_VRING_CALL, &index, 8, ends, 1) != 1)
 		fail("a pipe is accepted for interrupts");
@@ -290,12 +304,16 @@ void descriptors(void)
 		fail("a pipe is accepted for errors");
 	use(2);
 	place_queue(stop_queue());
-	if (tell(SET_VRING_KICK, &index, 8, ends, 1) != 1)
-		fail("a pipe is accepted for kicks");
+	if (tell(SET_VRING_KICK, &index, 8, ends, 1) != 1 ||
+	    tell(SET_VRING_KICK, &index, 8, sockets, 1) != 1)
+		fail("a pipe or a socket is accepted for kicks");
 	enable_queue();
 	if (set_memory() != 0) /* the device must not start the queue */
 		fail("memory cannot be set");
 	start_queue(ring_base());
+	close(sockets[1]); /* nothing reads what the device writes */
+	set_fd(SET_VRING_CALL, sockets[0]);
+	set_fd(SET_VRING_CALL, call);
 	use(2);
 	verify_all();
 }

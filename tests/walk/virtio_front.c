@@ -27,7 +27,9 @@ char *low, *high;
 uint64_t capacity;
 uint32_t blk_size, discard_max, zeroes_max;
 unsigned long n_requests, n_reconnects;
-int uses_events, uses_packed;
+int uses_events, uses_packed, is_uml;
+
+static int call_end = -1; /* what the device gets for interrupts */
 
 struct gantry_random random_state;
 
@@ -326,7 +328,7 @@ void start_queue(uint32_t base)
 {
 	place_queue(base);
 	set_fd(SET_VRING_KICK, kick);
-	set_fd(SET_VRING_CALL, call);
+	set_fd(SET_VRING_CALL, call_end);
 	set_fd(SET_VRING_ERR, err);
 	enable_queue();
 }
@@ -341,16 +343,31 @@ uint32_t stop_queue(void)
 	return state[1];
 }
 
+/* User-mode Linux gets interrupts through a socket. */
+static void make_call(void)
+{
+	int ends[2];
+
+	if (!is_uml) {
+		call = call_end = eventfd(0, EFD_CLOEXEC);
+		return;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		fail("socketpair: %s", strerror(errno));
+	call = ends[0];
+	call_end = ends[1];
+}
+
 void set_up(void)
 {
 	connect_device();
 	negotiate();
 	read_config();
-	make_memory(SEALS);
+	make_memory(is_uml ? 0 : SEALS);
 	if (set_memory() != 0)
 		fail("guest memory is refused");
 	kick = eventfd(0, EFD_CLOEXEC);
-	call = eventfd(0, EFD_CLOEXEC);
+	make_call();
 	err = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	reset_ring();
 	start_queue(ring_base());

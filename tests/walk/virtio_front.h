@@ -70,6 +70,7 @@ extern uint32_t discard_max, zeroes_max; /* sectors in a request; 0: not offered
 extern unsigned long n_requests, n_reconnects;
 extern int uses_events; /* negotiate VIRTIO_RING_F_EVENT_IDX */
 extern int uses_packed; /* negotiate VIRTIO_F_RING_PACKED */
+extern int is_uml;      /* memory without seals, and a socket for interrupts */
 
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
 /* Returns a random number below n. */
@@ -192,6 +193,7 @@ void many(const char *until);
 void drain(const char *begun);
 void descriptors(void);
 void large(void);
+void short_memory(void);
 /* The file `begun` says when the size of the volume can change. */
 void resize(const char *begun);
 void huge(void);

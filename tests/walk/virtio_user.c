@@ -16,6 +16,7 @@
  *                        after a reset
  *      messages          sends each wrong message of a table; the device must close the connection
  *      memory            memory that the device must refuse
+ *      short             memory that a device that copies must refuse: the file is too short
  *      descriptors       gives the device descriptors that are no eventfds
  *      late-call         sends the descriptor for interrupts after a request has been returned
  *      huge              as another user than the device: huge pages
@@ -33,6 +34,9 @@
  * With VIRTIO_EVENT_IDX=1 in the environment the driver negotiates the event index: it kicks the
  * device only if that asks for it, and the device calls only if the driver asks for it. With
  * VIRTIO_PACKED=1 it negotiates packed rings.
+ *
+ * With VIRTIO_UML=1 the front end is as user-mode Linux: memory without seals, and a socket
+ * for interrupts.
  *
  * Exit status 1: the device did something wrong.
  */
@@ -311,7 +315,7 @@ static void replace(void)
 		base = stop_queue();
 		if (base != ring_base())
 			fail("base 0x%x, not 0x%x", base, ring_base());
-		make_memory(SEALS);
+		make_memory(is_uml ? 0 : SEALS);
 		if (set_memory() != 0)
 			fail("memory cannot be replaced");
 		reset_ring();
@@ -328,6 +332,11 @@ int main(int argc, char **argv)
 	path = argv[1];
 	uses_events = getenv("VIRTIO_EVENT_IDX") != NULL;
 	uses_packed = getenv("VIRTIO_PACKED") != NULL;
+	is_uml = getenv("VIRTIO_UML") != NULL;
+	if (strcmp(command, "short") == 0) {
+		short_memory();
+		return 0;
+	}
 	if (strcmp(command, "messages") == 0) {
 		messages();
 		return 0;

@@ -8,6 +8,7 @@
  *      vhost_ring.c     walks a virtqueue                      no IO
  *      vhost_split.c    split virtqueues                       no IO
  *      vhost_packed.c   packed virtqueues                      no IO
+ *      vhost_map.c      maps memory that is not exported       control thread
  *      vhost_role.c     options, session, report               control thread
  *      vhost_socket.c   socket of the front end                control thread
  *      vhost_queue.c    queues and guest memory of a device    control thread
@@ -15,7 +16,8 @@
  *      vhost_request.c  requests of a virtqueue to IOs         lane's thread
  *
  * The guest memory is exported. So the data of a request whose pieces are whole blocks moves
- * between the store and the guest without a copy here.
+ * between the store and the guest without a copy here. With memory = "copy" it is not exported, and
+ * all data passes through the buffers of the slots.
  */
 #ifndef VHOST_H
 #define VHOST_H
@@ -32,8 +34,12 @@
 struct vhost_conf {
 	const char *socket, *serial;
 	int64_t depth;
+	uint32_t memory; /* enum vhost_memory_mode */
 	uint8_t read_only;
 };
+
+/* The option `memory`. */
+enum vhost_memory_mode { VHOST_MEMORY_EXPORTED, VHOST_MEMORY_COPIED };
 
 /* Counters of a queue; its lane writes them. */
 struct vhost_counters {
@@ -170,6 +176,12 @@ static inline uint32_t vhost_segment_max(const struct gantry_volume_info *volume
 	return volume->max_io & ~(volume->block_size - 1);
 }
 
+/* Returns true if no peer accesses the guest memory: all data is copied. */
+static inline bool vhost_copies(const struct vhost_role *role)
+{
+	return role->conf->memory == VHOST_MEMORY_COPIED;
+}
+
 static inline bool vhost_is_read_only(const struct vhost_role *role)
 {
 	return role->conf->read_only || (role->volume.flags & GANTRY_VOLUME_READ_ONLY) != 0;
@@ -225,6 +237,15 @@ void vhost_queue_exported(void *arg, uint32_t handle);
 void vhost_queue_unexported(void *arg, uint32_t handle);
 /* The session has ended: no event of the engine follows. */
 void vhost_queue_session_ended(struct vhost_role *role);
+
+/* -- vhost_map.c -- */
+/*
+ * Map guest memory of a role that copies it. Parameters as region_map; the region owns fd after
+ * success. vhost_unmap() destroys the region.
+ */
+int vhost_map(int fd, uint64_t offset, uint64_t bytes, struct gantry_region **region_p,
+	      const char **why_p);
+void vhost_unmap(struct gantry_region *region);
 
 /* -- vhost_lane.c -- */
 extern const struct gantry_poller vhost_lane_poller; /* a template without `self` */

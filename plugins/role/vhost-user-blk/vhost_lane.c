@@ -27,15 +27,16 @@
  */
 
 /*
- * Signal an eventfd. If its counter is full, a signal is pending, and the lane does not write. The
- * front end can still block the lane if it fills the counter between the two calls: the kernel has
- * no write to an eventfd that never blocks.
+ * Signal an eventfd or a socket. If it is full, a signal is pending, and the lane does not write.
+ * The front end can still block the lane if it fills the descriptor between the two calls: the
+ * kernel has no write to an eventfd that never blocks.
  */
 static void signal_fd(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-	if (fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0)
+	/* POLLERR or POLLHUP: a socket that nothing reads any more */
+	if (fd >= 0 && poll(&p, 1, 0) == 1 && p.revents == POLLOUT)
 		eventfd_write(fd, 1);
 }
 

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,6 +75,26 @@ static void *inflight_of(const struct vhost_queue *queue)
 	return (char *)role->inflight->addr + queue->index * bytes;
 }
 
+static bool is_eventfd(int fd)
+{
+	char path[64], name[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = readlink(path, name, sizeof(name) - 1);
+	name[n > 0 ? n : 0] = '\0';
+	return strcmp(name, "anon_inode:[eventfd]") == 0;
+}
+
+static bool is_stream(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t bytes = sizeof(type);
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 && type == SOCK_STREAM &&
+	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
+}
+
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
 static int start_queue(struct vhost_queue *queue)
 {
@@ -86,6 +107,10 @@ static int start_queue(struct vhost_queue *queue)
 	if (rc != 0) {
 		role->device.fault = queue->ring.fault;
 		return rc;
+	}
+	if (!is_eventfd(vring->kick)) {
+		role->device.fault = "descriptor is not an eventfd";
+		return -EINVAL;
 	}
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
 		     (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
@@ -124,7 +149,10 @@ static void drain_queue(struct vhost_queue *queue)
 static void drop_regions(struct vhost_role *role, struct gantry_region **region, uint32_t *n_p)
 {
 	for (uint32_t i = 0; i < *n_p; i++)
-		role->rh->region_destroy(role->rh, region[i], 1);
+		if (vhost_copies(role))
+			vhost_unmap(region[i]);
+		else
+			role->rh->region_destroy(role->rh, region[i], 1);
 	*n_p = 0;
 }
 
@@ -132,11 +160,12 @@ static void log_memory(const struct vhost_role *role, uint32_t index,
 		       const struct vhost_msg_region *region, int rc, const char *why)
 {
 	gantry_log_error(
-		role->host,
-		"guest memory rejected: %s (region=%u, gpa=0x%llx, bytes=%llu): %s: use -object "
-		"memory-backend-memfd,share=on,seal=on",
+		role->host, "guest memory rejected: %s (region=%u, gpa=0x%llx, bytes=%llu): %s%s",
 		why, index, (unsigned long long)region->gpa, (unsigned long long)region->bytes,
-		strerror(-rc));
+		strerror(-rc),
+		vhost_copies(role) ? ""
+				   : ": use -object memory-backend-memfd,share=on,seal=on, "
+				     "or memory=\"copy\"");
 }
 
 /*
@@ -161,8 +190,10 @@ static int map_regions(struct vhost_role *role, struct vhost_message *m)
 	for (uint32_t i = 0; i < m->payload.memory.count; i++) {
 		const struct vhost_msg_region *from = &m->payload.memory.region[i];
 		const char *why;
-		int rc = map_region(role, m->fds[i], from->offset, from->bytes,
-				    &role->next_region[i], &why);
+		int rc = vhost_copies(role) ? vhost_map(m->fds[i], from->offset, from->bytes,
+							&role->next_region[i], &why)
+					    : map_region(role, m->fds[i], from->offset, from->bytes,
+							 &role->next_region[i], &why);
 
 		if (rc != 0) {
 			log_memory(role, i, from, rc, why);
@@ -255,7 +286,7 @@ static void export_all(struct vhost_role *role)
 	role->memory = role->next_memory;
 	memcpy(role->region, role->next_region, sizeof(role->region));
 	role->next_memory.n = 0;
-	for (uint32_t i = 0; i < role->memory.n; i++) {
+	for (uint32_t i = 0; i < role->memory.n && !vhost_copies(role); i++) {
 		const struct vhost_region *region = &role->memory.region[i];
 		int rc = role->rh->engine->region_export(role->engine, role->region[i],
 							 region->handle);
@@ -444,14 +475,14 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 
 	device->fault = "the guest memory cannot be used";
 	rc = m->payload.memory.count == 0 ? -EINVAL : map_regions(role, m);
-	if (rc == 0)
+	if (rc == 0 && !vhost_copies(role))
 		rc = check_limit(role);
 	if (rc != 0) {
 		drop_regions(role, role->next_region, &role->next_memory.n);
 		return rc;
 	}
 	role->step = VHOST_MEMORY_ALLOCATE;
-	role->allocating = 0;
+	role->allocating = vhost_copies(role) ? role->next_memory.n : 0; /* else: all of them */
 	role->allocated_at = 0;
 	/* allocate() must run after this function has returned -EINPROGRESS */
 	allocate_later(role);
@@ -460,18 +491,13 @@ static int memory(struct vhost_device *device, struct vhost_message *m)
 
 /*
  * The lane reads and writes the descriptors of a front end, and must not block: accept only
- * eventfds.
+ * eventfds, and for interrupts and errors the stream sockets that user-mode Linux uses.
  */
 static int check_eventfd(struct vhost_device *device, int fd)
 {
 	const int flags = fcntl(fd, F_GETFL);
-	char path[64], name[32];
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	n = readlink(path, name, sizeof(name) - 1);
-	name[n > 0 ? n : 0] = '\0';
-	if (strcmp(name, "anon_inode:[eventfd]") == 0 && flags >= 0 &&
+	if ((is_eventfd(fd) || is_stream(fd)) && flags >= 0 &&
 	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0)
 		return 0;
 	device->fault = "descriptor is not an eventfd";

@@ -5,6 +5,7 @@
  * A discard or a write of zeroes is one IO. The data of a read or write is in pieces. Each IO takes
  * the next part, by the first rule that applies:
  *
+ *      the guest memory is copied     the next pieces, through the buffer of the slot
  *      the rest is in one piece       that piece
  *      the volume takes lists         the next pieces, as a list
  *      the piece has whole blocks     these blocks
@@ -237,11 +238,12 @@ static void fill_data(struct vhost_queue *queue, struct vhost_request *request,
 		       slot = gantry_engine_slot_offset(queue->engine, io);
 	struct vhost_io *child = &queue->ios[io->slot];
 	uint8_t *buffer = gantry_engine_slot_buffer(queue->engine, io);
+	const bool copies = vhost_copies(queue->role);
 	uint32_t rest = piece->bytes - request->skip, flags = 0, bytes = 0;
 
 	if (request->opcode == GANTRY_OP_WRITE && queue->fua)
 		flags = GANTRY_IO_FUA;
-	if (rest < left)
+	if (rest < left && !copies)
 		bytes = make_list(queue, request, (struct gantry_list_entry *)(void *)buffer,
 				  &queue->pieces[io->slot]);
 	if (bytes != 0) {
@@ -249,7 +251,7 @@ static void fill_data(struct vhost_queue *queue, struct vhost_request *request,
 		gantry_engine_fill(queue->engine, io, request->opcode, flags | GANTRY_IO_LIST,
 				   request->offset + request->done, bytes, slot);
 		io->data = &queue->pieces[io->slot];
-	} else if (rest >= volume->block_size) {
+	} else if (rest >= volume->block_size && !copies) {
 		bytes = least(rest, volume->max_io) & ~(volume->block_size - 1);
 		gantry_engine_fill(queue->engine, io, request->opcode, flags,
 				   request->offset + request->done, bytes, 0);
@@ -298,11 +300,12 @@ static void fill(struct vhost_queue *queue, struct vhost_request *request, struc
 	request->is_submitted = request->done == request->bytes;
 }
 
-static void note_status(struct vhost_request *request, unsigned status)
+static void note_status(const struct vhost_queue *queue, struct vhost_request *request,
+			unsigned status)
 {
 	if (request->status == GANTRY_S_OK)
 		request->status = (uint16_t)status;
-	if (!gantry_status_buffer_released(status))
+	if (!gantry_status_buffer_released(status) && !vhost_copies(queue->role))
 		request->is_doubtful = 1;
 	if (status == GANTRY_S_SESSION_LOST || status == GANTRY_S_STALE)
 		request->is_lost = 1;
@@ -324,7 +327,7 @@ bool vhost_request_submit(struct vhost_queue *queue, struct vhost_request *reque
 			continue;
 		request->n_ios--;
 		request->is_submitted = 1;
-		note_status(request, gantry_status_of_errno(rc));
+		note_status(queue, request, gantry_status_of_errno(rc));
 		io->status = GANTRY_S_CANCELED;
 		gantry_engine_put(queue->engine, io);
 	}
@@ -338,7 +341,7 @@ void vhost_request_io_done(struct vhost_queue *queue, const struct gantry_io *io
 	struct vhost_request *request = child->request;
 
 	if (io->status != GANTRY_S_OK)
-		note_status(request, io->status);
+		note_status(queue, request, io->status);
 	else if (child->is_bounced && io->opcode == GANTRY_OP_READ)
 		scatter(request, child->at, child->skip,
 			gantry_engine_slot_buffer(queue->engine, (struct gantry_io *)(uintptr_t)io),

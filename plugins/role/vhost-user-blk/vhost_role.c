@@ -26,6 +26,8 @@
 
 #define AT(field) offsetof(struct vhost_conf, field)
 
+static const char *const memory_modes[] = {"export", "copy", NULL};
+
 static const struct gantry_option options[] = {
 	{"socket", GANTRY_OPT_STRING, AT(socket), NULL, GANTRY_PATH_REPLACE, 0, NULL, NULL,
 	 "Path of the Unix socket on which the virtual machine connects."},
@@ -35,6 +37,8 @@ static const struct gantry_option options[] = {
 	 "Offer the disk as read-only, also if the volume can be written."},
 	{"serial", GANTRY_OPT_STRING, AT(serial), "", 0, 0, NULL, NULL,
 	 "Serial number of the disk, up to 20 characters. Empty: digits of the UUID of the volume."},
+	{"memory", GANTRY_OPT_CHOICE, AT(memory), "export", 0, 0, memory_modes, NULL,
+	 "What the role does with the memory of the guest: export it, or copy all data."},
 	GANTRY_OPTION_END,
 };
 
@@ -284,7 +288,8 @@ static int vhost_start(void *arg)
 	const struct gantry_engine_attr attr = {.n_queues = role->n_queues,
 						.depth = (uint32_t)role->conf->depth,
 						.complete = vhost_lane_complete,
-						.regions = VHOST_REGIONS_MAX};
+						.regions = vhost_copies(role) ? 0
+									      : VHOST_REGIONS_MAX};
 	int rc = role->rh->engine->open(role->rh, &attr, &events, role, &role->engine);
 
 	role->is_closed = rc != 0;
@@ -327,7 +332,7 @@ static void vhost_check(const void *arg, struct gantry_check *check)
 		return;
 	check->plans[0].depth = (uint32_t)conf->depth;
 	check->plans[0].depth_option = "depth";
-	check->plans[0].regions = 1 + VHOST_REGIONS_MAX;
+	check->plans[0].regions = conf->memory == VHOST_MEMORY_COPIED ? 1 : 1 + VHOST_REGIONS_MAX;
 }
 
 static const struct gantry_role_ops ops = {
