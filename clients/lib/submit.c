@@ -152,15 +152,19 @@ static int place(const struct gantry_volume *volume, const struct wish *wish, st
 int gc_refused(struct gantry_queue *queue, int rc)
 {
 	struct gantry_volume *volume = queue->volume;
+	int is_down;
 
 	if (rc != -ENOTCONN && rc != -ESTALE)
 		return gc_error(rc, "a stage rejected the IO: %s", strerror(-rc));
+	gn_worker_enter(queue->worker);
+	is_down = !queue->engine->up;
+	gn_worker_leave(queue->worker);
 	pthread_mutex_lock(&volume->lock);
 	/*
 	 * The control thread ends the queues before it stores the reason of the end. Wait for the
 	 * reason.
 	 */
-	while (!queue->engine->up && volume->state == GC_OPEN)
+	while (is_down && volume->state == GC_OPEN)
 		pthread_cond_wait(&volume->changed, &volume->lock);
 	gc_error(rc, "the session is lost: %s", volume->text[0] ? volume->text : "just now");
 	pthread_mutex_unlock(&volume->lock);
