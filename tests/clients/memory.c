@@ -195,7 +195,7 @@ static void test_no_server_has_the_memory_after_the_call(void)
 static void *open_gate_later(void *arg)
 {
 	usleep(300000); /* lint: allowed, the time for which the call must wait */
-	*(int *)arg = 1;
+	*(_Atomic int *)arg = 1;
 	served_open_gate();
 	return NULL;
 }
@@ -205,7 +205,7 @@ static void test_the_call_waits_for_an_io_that_timed_out(void)
 {
 	struct served_io io = {0, 1};
 	pthread_t thread;
-	int opened = 0;
+	_Atomic int opened = 0;
 
 	served_gated((struct served_options){.connect = "io_timeout = \"100ms\";"});
 	open_all();
