@@ -309,6 +309,49 @@ replaced() {
 	event_index replaced
 }
 
+slots() {
+	serve_disk
+	mark store bridge disk
+	guest slots
+	clean store bridge disk
+	ended
+}
+
+@test "regions of the guest memory come and go while the queue runs" {
+	slots
+}
+
+@test "event index: regions of the guest memory come and go while the queue runs" {
+	event_index slots
+}
+
+@test "a region goes when its requests are returned, and others continue" {
+	store_stages='{ type = "fault"; only = "write"; delay = "1s"; delay_nth = 1; }'
+	need fault
+	serve_disk
+	guest slots-busy
+	ended
+}
+
+@test "a region goes when the requests that wait for a slot are returned" {
+	store_stages='{ type = "fault"; delay = "500ms"; delay_nth = 1; }'
+	need fault
+	disk_options='depth = 1;'
+	serve_disk
+	guest slots-waiting
+	ended
+}
+
+@test "regions that break the rules" {
+	serve_disk
+	mark store bridge disk
+	guest slots-hostile
+	says disk 'guest memory rejected: too many regions \(limit memory_slots=8\)'
+	says disk 'front end: regions overlap \(request=ADD_MEM_REG, type=37\): request failed'
+	clean store bridge disk
+	ended
+}
+
 @test "a guest that is killed leaves nothing" {
 	serve_disk
 	mark store bridge disk

@@ -18,8 +18,8 @@
 #include <gantry/random.h>
 
 #define NEEDED (1ull << 3 | 1ull << 9) /* REPLY_ACK, CONFIG */
-/* MQ, BACKEND_REQ, INFLIGHT_SHMFD */
-#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 5 | 1ull << 12)
+/* MQ, BACKEND_REQ, INFLIGHT_SHMFD, CONFIGURE_MEM_SLOTS */
+#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 5 | 1ull << 12 | 1ull << 15)
 
 const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;

@@ -178,5 +178,10 @@ void hostile(void);
 void segments(void);
 void messages(void);
 void memory(void);
+/* Add and remove regions of memory. */
+void slots(void);
+void slots_busy(void);
+void slots_waiting(void);
+void slots_hostile(void);
 
 #endif

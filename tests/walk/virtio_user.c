@@ -27,6 +27,10 @@
  *      events            with event index: when the device asks for kicks, and when it calls
  *      left-over         stops a queue whose earlier device left requests in flight
  *      replace           exchanges the guest memory while the queue runs
+ *      slots             adds and removes regions of memory while the queue runs
+ *      slots-busy        removes a region that a slow request uses
+ *      slots-waiting     removes a region that requests use which wait for a slot
+ *      slots-hostile     regions that the device must refuse
  *
  * With VIRTIO_EVENT_IDX=1 in the environment the driver negotiates the event index: it kicks the
  * device only if that asks for it, and the device calls only if the driver asks for it.
@@ -377,6 +381,14 @@ int main(int argc, char **argv)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)
 		replace();
+	else if (strcmp(command, "slots") == 0)
+		slots();
+	else if (strcmp(command, "slots-busy") == 0)
+		slots_busy();
+	else if (strcmp(command, "slots-waiting") == 0)
+		slots_waiting();
+	else if (strcmp(command, "slots-hostile") == 0)
+		slots_hostile();
 	else
 		fail("usage: virtio_user SOCKET COMMAND [ARGUMENT]");
 	return 0;

@@ -108,6 +108,8 @@ static uint32_t written(const struct vhost_request *request)
 static void release(struct vhost_queue *queue, struct vhost_request *request)
 {
 	queue->busy[request->head] = 0;
+	queue->n_vacating -= request->is_vacating;
+	request->is_taken = request->is_vacating = 0;
 	request->next = queue->free;
 	queue->free = request;
 	queue->n_requests--;
@@ -213,6 +215,7 @@ static struct vhost_request *take(struct vhost_queue *queue)
 	queue->busy[head] = 1;
 	queue->n_requests++;
 	request->head = head;
+	request->is_taken = 1;
 	request->is_submitted = request->is_doubtful = request->is_lost = 0;
 	request->status = GANTRY_S_OK;
 	request->n_ios = request->n = request->at = request->skip = 0;
@@ -314,6 +317,41 @@ static void call(struct vhost_queue *queue)
 		signal_fd(queue->call);
 }
 
+/* -- a region that goes -- */
+
+static bool uses(const struct vhost_request *request, const struct vhost_region *region)
+{
+	/* the rest of its ring memory was read when the request was taken */
+	if ((uintptr_t)request->status_addr - (uintptr_t)region->addr < region->bytes)
+		return true;
+	for (uint32_t i = 0; i < request->n; i++)
+		if (request->piece[i].handle == region->handle)
+			return true;
+	return false;
+}
+
+void vhost_lane_vacate(void *arg)
+{
+	const struct vhost_vacate *vacate = arg;
+	struct vhost_queue *queue = vacate->queue;
+
+	queue->memory = vacate->staying;
+	queue->reports_vacated = true;
+	for (uint32_t i = 0; i < VHOST_RING_MAX; i++) {
+		struct vhost_request *request = &queue->requests[i];
+
+		if (!request->is_taken || !uses(request, &vacate->going.region[0]))
+			continue;
+		request->is_vacating = 1;
+		queue->n_vacating++;
+	}
+}
+
+static bool is_vacated(const struct vhost_queue *queue)
+{
+	return queue->reports_vacated && queue->n_vacating == 0;
+}
+
 /* -- the poller -- */
 
 static int poll_queue(void *self)
@@ -327,6 +365,11 @@ static int poll_queue(void *self)
 	settle(queue);
 	if (queue->wants_call)
 		call(queue);
+	if (gantry_unlikely(is_vacated(queue))) {
+		queue->reports_vacated = false;
+		rh->post(rh, vhost_queue_vacated, queue);
+		n++;
+	}
 	if (gantry_unlikely(is_drained(queue))) {
 		queue->reports_drained = false;
 		rh->post(rh, vhost_queue_drained, queue);
@@ -339,7 +382,7 @@ static int arm(void *self)
 {
 	struct vhost_queue *queue = self;
 
-	if (queue->wants_call || is_drained(queue))
+	if (queue->wants_call || is_drained(queue) || is_vacated(queue))
 		return 1;
 	if (!queue->is_enabled || queue->is_broken)
 		return 0;
