@@ -246,6 +246,14 @@ blocking() {
 	ended
 }
 
+@test "memory for requests in flight is created once" {
+	serve_disk
+	mark disk
+	guest inflight
+	clean disk
+	ended
+}
+
 half_broken() {
 	serve_disk
 	guest half-broken

@@ -114,6 +114,13 @@ void reset_ring(void);
 void set_up(void);
 /* After set_up(): the device keeps its requests in flight in memory of the front end. */
 void set_up_inflight(void);
+/*
+ * Let the device create memory for requests in flight of a ring with num entries. Returns its
+ * descriptor; -1: the connection has ended.
+ */
+int ask_inflight(uint16_t num);
+/* Send inflight_fd, a descriptor of ask_inflight(). */
+void set_inflight(void);
 /* Mark the first n heads as in flight, as an ended device leaves them. */
 void mark_inflight(uint16_t n);
 /*
@@ -174,6 +181,7 @@ void gone(void);
 void half_broken(void);
 void events(void);
 void left_over(void);
+void inflight_again(void);
 void hostile(void);
 void segments(void);
 void messages(void);

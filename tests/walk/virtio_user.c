@@ -26,6 +26,7 @@
  *      half-broken       a request, and then a broken ring
  *      events            with event index: when the device asks for kicks, and when it calls
  *      left-over         stops a queue whose earlier device left requests in flight
+ *      inflight          asks for memory for requests in flight again and again
  *      replace           exchanges the guest memory while the queue runs
  *      slots             adds and removes regions of memory while the queue runs
  *      slots-busy        removes a region that a slow request uses
@@ -377,6 +378,8 @@ int main(int argc, char **argv)
 		events();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
+	else if (strcmp(command, "inflight") == 0)
+		inflight_again();
 	else if (strcmp(command, "resize") == 0 && argc == 4)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)

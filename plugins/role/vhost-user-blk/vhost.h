@@ -173,7 +173,10 @@ struct vhost_role {
 	struct gantry_region *inflight; /* of SET_INFLIGHT_FD; NULL: none */
 	uint32_t inflight_num;          /* entries of each ring in it */
 	uint32_t inflight_queues;
-	bool drains_queue; /* for GET_VRING_BASE */
+	struct gantry_region *offered; /* of the last GET_INFLIGHT_FD; NULL: none */
+	uint64_t offered_bytes;        /* that the front end needs */
+	uint32_t n_offered;            /* created for this front end */
+	bool drains_queue;             /* for GET_VRING_BASE */
 
 	uint32_t n_queues;
 	struct vhost_queue *queues;
@@ -235,7 +238,7 @@ void vhost_queue_use_memory(struct vhost_queue *queue);
  * follows. A queue whose ring is in the region is drained and suspended instead.
  */
 void vhost_queue_vacate(struct vhost_queue *queue, uint32_t handle);
-/* Unmap the memory of SET_INFLIGHT_FD, if there is any. No queue runs. */
+/* Unmap the memory of SET_INFLIGHT_FD and GET_INFLIGHT_FD, if there is any. No queue runs. */
 void vhost_queue_drop_inflight(struct vhost_role *role);
 /* Posted by the lane: a queue that drains has no request any more. arg: the queue */
 void vhost_queue_drained(void *arg);

@@ -15,6 +15,9 @@
 
 #include "vhost.h"
 
+/* limit of the memory that GET_INFLIGHT_FD creates for a front end, which keeps it: 4 MiB at most */
+#define INFLIGHT_MAX 16u
+
 /* -- start and stop -- */
 
 struct change {
@@ -220,28 +223,66 @@ static int drain(struct vhost_device *device, uint32_t index)
 	return -EINPROGRESS;
 }
 
-/* The front end keeps the memory, so it outlives this process. */
+static bool is_started(const struct vhost_role *role)
+{
+	for (uint32_t i = 0; i < role->n_queues; i++)
+		if (role->device.vring[i].started)
+			return true;
+	return false;
+}
+
+static void drop_offered(struct vhost_role *role)
+{
+	if (role->offered)
+		role->rh->region_destroy(role->rh, role->offered, 1);
+	role->offered = NULL;
+}
+
+/* Create role->offered. Returns 0 or -errno. */
+static int make_offered(struct vhost_role *role, uint64_t bytes)
+{
+	if (role->n_offered == INFLIGHT_MAX)
+		return -ENOSPC;
+	role->n_offered++;
+	drop_offered(role);
+	return role->rh->region_create(role->rh, bytes, 0, &role->offered);
+}
+
+/*
+ * The front end keeps the memory, so it outlives this process. It can ask for it again after each
+ * reset of the guest, and gets the same memory, with zeroes, if no queue uses it.
+ */
 static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t num,
 			uint64_t *bytes_p)
 {
 	struct vhost_role *role = role_of(device);
-	struct gantry_region *region;
-	int fd, rc = role->rh->region_create(role->rh, queues * vhost_inflight_bytes(num), 0,
-					     &region);
+	const uint64_t bytes = queues * vhost_inflight_bytes(num);
+	int fd, rc = 0;
 
+	if (role->offered && role->offered_bytes == bytes && !is_started(role))
+		memset(role->offered->addr, 0, role->offered->length);
+	else
+		rc = make_offered(role, bytes);
 	if (rc != 0)
 		return rc;
-	*bytes_p = region->length;
-	fd = fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
-	role->rh->region_destroy(role->rh, region, 1);
+	role->offered_bytes = bytes;
+	*bytes_p = role->offered->length;
+	fd = fcntl(role->offered->fd, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
 
-void vhost_queue_drop_inflight(struct vhost_role *role)
+static void drop_inflight(struct vhost_role *role)
 {
 	if (role->inflight)
 		role->rh->region_destroy(role->rh, role->inflight, 1);
 	role->inflight = NULL;
+}
+
+void vhost_queue_drop_inflight(struct vhost_role *role)
+{
+	drop_inflight(role);
+	drop_offered(role);
+	role->n_offered = 0;
 }
 
 static int inflight_set(struct vhost_device *device, struct vhost_message *m)
@@ -252,7 +293,7 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 	const char *why = "it is too small";
 	int rc = -EINVAL;
 
-	vhost_queue_drop_inflight(role);
+	drop_inflight(role);
 	if (bytes >= queues * vhost_inflight_bytes(num))
 		rc = vhost_regions_map(role, m->fds[0], m->payload.inflight.offset, bytes,
 				       &role->inflight, &why);
