@@ -613,7 +613,7 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->phase == GN_CLIENT_CLOSED && c->released;
+	return c->phase == GN_CLIENT_CLOSED ? c->released : disconnect_revokes(c);
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)

@@ -344,9 +344,10 @@ slots() {
 @test "a region goes when the requests that wait for a slot are returned" {
 	store_stages='{ type = "fault"; delay = "500ms"; delay_nth = 1; }'
 	need fault
-	disk_options='depth = 1;'
+	disk_options='depth = 1; drain_timeout = "50ms";'
 	serve_disk
 	guest slots-waiting
+	says disk 'drain_timeout=50 ms\): the front end keeps waiting: the front end keeps no memory for requests in flight'
 	ended
 }
 
@@ -471,6 +472,35 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	finish guest
 	[ "$status" -eq 0 ]
 	stop bridge store
+}
+
+stalled() { # LEG - the role connects to the target over this device
+	disk_options='drain_timeout = "300ms";'
+	connect_options='resume = "60s"; heartbeat = "20s";'
+	store_stages='{ type = "fault"; delay = "100ms"; delay_nth = 3; }'
+	need fault
+	machine
+	more_roles=${more_roles/device = \"front\"; name = \"volume\"/device = \"back\"; name = \"store\"}
+	topology
+	serve store
+	begin disk
+	logged disk ' listening \(socket'
+	guest stall "${pids[store]}"
+	cat "$dir/guest.out"
+}
+
+@test "a target that is stopped does not delay answers to the front end" {
+	tcp back
+	stalled
+	says disk 'requests in flight are not completed in time \(drain_timeout=300 ms\): they are submitted again'
+	says disk 'session resumed'
+	stop disk store
+}
+
+@test "event index: a target that is stopped does not delay answers to the front end" {
+	tcp back
+	event_index stalled
+	stop disk store
 }
 
 lowest_free_fd() { # of the role

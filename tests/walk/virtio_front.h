@@ -13,6 +13,7 @@
 #include <linux/virtio_ring.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <gantry/random.h>
 
@@ -169,6 +170,8 @@ uint8_t segment(uint32_t type, uint64_t sector, uint32_t sectors, uint32_t flags
 void many(const char *until);
 /* Submit as many requests as fit; when the device disconnects, it must have returned all. */
 void drain(const char *begun);
+/* Stop the process of the target again and again while requests are in flight. */
+void stall(pid_t target);
 void descriptors(void);
 void large(void);
 /* The file `begun` says when the size of the volume can change. */

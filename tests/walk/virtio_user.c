@@ -12,6 +12,8 @@
  *      many FILE         as survive, but ends when the device disconnects
  *      drain FILE        submits many requests, and creates FILE; the device must return all of
  *                        them before it disconnects
+ *      stall PID         stops the target, which has this pid, while requests are in flight; the
+ *                        device must answer messages in time, and return each request once
  *      hostile           breaks the ring in each way of a table; the device must notice, and work
  *                        after a reset
  *      messages          sends each wrong message of a table; the device must close the connection
@@ -354,7 +356,10 @@ int main(int argc, char **argv)
 		many(argv[3]);
 	else if (strcmp(command, "drain") == 0 && argc == 4)
 		drain(argv[3]);
-	else if (strcmp(command, "hostile") == 0)
+	else if (strcmp(command, "stall") == 0 && argc == 4) {
+		set_up_inflight();
+		stall(atoi(argv[3]));
+	} else if (strcmp(command, "hostile") == 0)
 		hostile();
 	else if (strcmp(command, "segments") == 0)
 		segments();

@@ -10,6 +10,7 @@
  *      vhost_socket.c   socket of the front end                control thread
  *      vhost_queue.c    queues of a device                     control thread
  *      vhost_regions.c  guest memory of a device               control thread
+ *      vhost_bound.c    limits the time for draining           control thread
  *      vhost_lane.c     polls a virtqueue                      lane's thread
  *      vhost_request.c  requests of a virtqueue to IOs         lane's thread
  *
@@ -31,6 +32,7 @@
 struct vhost_conf {
 	const char *socket, *serial;
 	int64_t depth, memory_slots;
+	uint64_t drain_timeout_ns;
 	uint8_t read_only;
 };
 
@@ -48,6 +50,7 @@ struct vhost_request {
 	uint8_t is_lost;      /* the session has ended: do not return the request to the guest */
 	uint8_t is_taken;     /* not in the list of free requests */
 	uint8_t is_vacating;  /* uses the region that goes */
+	uint8_t is_abandoned; /* stays in the memory for requests in flight */
 	uint16_t status;      /* enum gantry_status: the first error */
 	uint32_t n_ios;       /* in flight */
 	uint8_t *status_addr;
@@ -97,6 +100,8 @@ struct vhost_queue {
 	bool is_broken;
 	bool has_lost;        /* the loss of a request was reported */
 	bool reports_drained; /* post vhost_queue_drained() when n_requests is 0 */
+	bool is_reclaiming;   /* IOs that complete now were taken back */
+	bool abandons;        /* the time for draining is over: see vhost_bound.c */
 	bool reports_vacated; /* post vhost_queue_vacated() when n_vacating is 0 */
 	uint32_t n_vacating;  /* requests that use the region that goes */
 	bool wants_call;      /* requests were returned since the last interrupt */
@@ -164,8 +169,8 @@ struct vhost_role {
 	enum vhost_memory_step step;
 	enum vhost_memory_change change; /* unless `step` is VHOST_MEMORY_STABLE */
 	uint32_t going;                  /* handle of the region to remove */
-	uint32_t n_pending;              /* exports or unexports that have not been answered */
-	int memory_rc;                   /* of the exports */
+	uint64_t pending; /* a bit for each region whose export or unexport is not answered */
+	int memory_rc;    /* of the exports */
 	struct vhost_memory memory, next_memory; /* in use; of the change in progress */
 	struct gantry_region *region[VHOST_SLOTS_MAX], *next_region[VHOST_REGIONS_MAX];
 	uint32_t allocating;            /* region whose file gets its missing pages */
@@ -177,6 +182,8 @@ struct vhost_role {
 	uint64_t offered_bytes;        /* that the front end needs */
 	uint32_t n_offered;            /* created for this front end */
 	bool drains_queue;             /* for GET_VRING_BASE */
+	bool is_revoked;               /* the change in progress has taken too long */
+	struct vhost_role *bound;      /* this role; the argument of the timer of vhost_bound.c */
 
 	uint32_t n_queues;
 	struct vhost_queue *queues;
@@ -227,6 +234,8 @@ void vhost_socket_released(struct vhost_role *role);
 extern const struct vhost_device_ops vhost_queue_ops;
 int vhost_queue_open(struct vhost_role *role, uint32_t index);
 void vhost_queue_close(struct vhost_queue *queue);
+/* Returns the memory for the requests in flight of a queue; NULL: there is none. */
+struct vhost_inflight *vhost_queue_inflight(const struct vhost_queue *queue);
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
 int vhost_queue_start(struct vhost_queue *queue);
 /* Take no more requests, and complete those in flight; vhost_queue_drained() follows. */
@@ -266,6 +275,12 @@ void vhost_regions_exported(void *arg, uint32_t handle);
 void vhost_regions_unexported(void *arg, uint32_t handle);
 /* The session has ended: no event of the engine follows. */
 void vhost_regions_session_ended(struct vhost_role *role);
+/* The session is paused, and exports the new regions before it resumes: do not wait for that. */
+void vhost_regions_revoked(struct vhost_role *role);
+
+/* -- vhost_bound.c -- */
+/* Queues drain, or regions come or go: limit the time. */
+void vhost_bound_start(struct vhost_role *role);
 
 /* -- vhost_lane.c -- */
 extern const struct gantry_poller vhost_lane_poller; /* a template without `self` */
@@ -274,6 +289,8 @@ struct vhost_vacate {
 	struct vhost_queue *queue;
 	struct vhost_memory staying, going;
 };
+/* The time for draining is over. arg: the queue, which drains */
+void vhost_lane_abandon(void *arg);
 /* Use the staying regions only, and report when no request uses the going region. */
 void vhost_lane_vacate(void *arg);
 void vhost_lane_complete(void *engine_queue, struct gantry_io *io);

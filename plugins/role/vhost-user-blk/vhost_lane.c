@@ -109,7 +109,7 @@ static void release(struct vhost_queue *queue, struct vhost_request *request)
 {
 	queue->busy[request->head] = 0;
 	queue->n_vacating -= request->is_vacating;
-	request->is_taken = request->is_vacating = 0;
+	request->is_taken = request->is_vacating = request->is_abandoned = 0;
 	request->next = queue->free;
 	queue->free = request;
 	queue->n_requests--;
@@ -117,6 +117,10 @@ static void release(struct vhost_queue *queue, struct vhost_request *request)
 
 void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 {
+	if (gantry_unlikely(request->is_abandoned)) {
+		release(queue, request);
+		return;
+	}
 	gantry_count(queue->counters.requests, 1);
 	if (request->status != GANTRY_S_OK)
 		gantry_count(queue->counters.failed, 1);
@@ -138,7 +142,8 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
  */
 static void end(struct vhost_queue *queue, struct vhost_request *request)
 {
-	if (request->is_doubtful && !request->is_lost && queue->engine->n_doubtful != 0)
+	if (request->is_doubtful && !request->is_lost && !request->is_abandoned &&
+	    queue->engine->n_doubtful != 0)
 		vhost_list_add(&queue->doubtful, request);
 	else
 		vhost_lane_answer(queue, request);
@@ -153,6 +158,7 @@ void vhost_lane_complete(void *engine_queue, struct gantry_io *io)
 	if (gantry_engine_completed(engine, io))
 		return;
 	request = queue->ios[io->slot].request;
+	request->is_abandoned |= queue->is_reclaiming;
 	vhost_request_io_done(queue, io);
 	gantry_engine_put(engine, io);
 	if (request->n_ios == 0 && request->is_submitted)
@@ -269,21 +275,57 @@ static int submit_waiting(struct vhost_queue *queue)
 	return n;
 }
 
+/* Forget a request that the guest gets no answer to. */
+static void forget(struct vhost_queue *queue, struct vhost_request *request)
+{
+	request->is_abandoned = request->is_submitted = 1;
+	if (request->n_ios == 0)
+		release(queue, request);
+}
+
+/*
+ * Take back the IOs in flight when no peer can access the memory any more, and forget their
+ * requests. A request with an IO that a stage holds is forgotten when that completes.
+ */
+static int abandon_requests(struct vhost_queue *queue)
+{
+	struct vhost_request *request;
+	int n;
+
+	queue->is_reclaiming = true;
+	n = queue->engine->ops->reclaim(queue->engine);
+	queue->is_reclaiming = false;
+	if (n < 0)
+		return 0;
+	while ((request = vhost_list_take(&queue->waiting)))
+		forget(queue, request);
+	while ((request = vhost_list_take(&queue->doubtful)))
+		forget(queue, request);
+	return n;
+}
+
+void vhost_lane_abandon(void *arg)
+{
+	struct vhost_queue *queue = arg;
+
+	queue->abandons = true;
+}
+
 /*
  * Returns true if the queue may take a request. A queue that drains still takes those that an
  * earlier process left in flight, because the base of a stopped vring counts them as taken.
  */
 static bool may_take(const struct vhost_queue *queue)
 {
-	return queue->is_enabled ||
-	       (queue->reports_drained && vhost_ring_has_resubmit(&queue->ring));
+	return queue->is_enabled || (queue->reports_drained && !queue->abandons &&
+				     vhost_ring_has_resubmit(&queue->ring));
 }
 
 /* Returns true if the queue drains, and is drained. */
 static bool is_drained(const struct vhost_queue *queue)
 {
 	return queue->reports_drained && queue->n_requests == 0 &&
-	       (queue->is_broken || !vhost_ring_has_resubmit(&queue->ring));
+	       (queue->is_broken || queue->abandons || !vhost_ring_has_resubmit(&queue->ring));
 }
 
 static int take_requests(struct vhost_queue *queue)
@@ -360,6 +402,8 @@ static int poll_queue(void *self)
 	const struct gantry_role_host *rh = queue->role->rh;
 	int n = gantry_engine_poll(queue->engine);
 
+	if (gantry_unlikely(queue->abandons))
+		n += abandon_requests(queue);
 	n += submit_waiting(queue);
 	n += take_requests(queue);
 	settle(queue);

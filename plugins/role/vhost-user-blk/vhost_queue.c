@@ -15,7 +15,7 @@
 
 #include "vhost.h"
 
-/* limit of the memory that GET_INFLIGHT_FD creates for a front end, which keeps it: 4 MiB at most */
+/* memories that GET_INFLIGHT_FD creates for a front end, which can keep them: 4 MiB in all */
 #define INFLIGHT_MAX 16u
 
 /* -- start and stop -- */
@@ -45,8 +45,7 @@ static void change_queue(struct vhost_queue *queue)
 		queue->role->rh->lane_call(queue->lane, change_on_lane, &change);
 }
 
-/* Returns the memory for the requests in flight of a queue; NULL: there is none. */
-static struct vhost_inflight *inflight_of(const struct vhost_queue *queue)
+struct vhost_inflight *vhost_queue_inflight(const struct vhost_queue *queue)
 {
 	const struct vhost_role *role = queue->role;
 
@@ -63,7 +62,7 @@ int vhost_queue_start(struct vhost_queue *queue)
 	struct vhost_role *role = queue->role;
 	const struct vhost_vring *vring = &role->device.vring[queue->index];
 	struct gantry_poller poller = vhost_lane_poller;
-	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue),
+	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, vhost_queue_inflight(queue),
 				 (role->device.features & 1ull << VIRTIO_RING_F_EVENT_IDX) != 0);
 
 	if (rc != 0) {
@@ -77,6 +76,7 @@ int vhost_queue_start(struct vhost_queue *queue)
 	queue->err = vring->err;
 	queue->kick = vring->kick;
 	queue->is_enabled = vring->enabled;
+	queue->abandons = false;
 	queue->wants_call = true; /* the guest may have missed an interrupt */
 	poller.self = queue;
 	rc = role->rh->poller_add(queue->lane, &poller);
@@ -219,6 +219,7 @@ static int drain(struct vhost_device *device, uint32_t index)
 	if (!role->queues[index].is_polled)
 		return 0;
 	role->drains_queue = true;
+	vhost_bound_start(role);
 	vhost_queue_drain(&role->queues[index]);
 	return -EINPROGRESS;
 }

@@ -34,6 +34,8 @@
  */
 #define ALLOCATE_STEP (16ull << 20)
 
+#define BUSY (1ull << 63) /* of role->pending */
+
 static struct vhost_role *role_of(struct vhost_device *device)
 {
 	return (struct vhost_role *)((char *)device - offsetof(struct vhost_role, device));
@@ -196,13 +198,26 @@ static bool is_draining(const struct vhost_role *role)
 	return false;
 }
 
+/* The bit of a region in role->pending. */
+static uint64_t bit_of(uint32_t handle)
+{
+	return 1ull << (handle - VHOST_FIRST_HANDLE);
+}
+
 static void unexport(struct vhost_role *role)
 {
 	role->step = VHOST_MEMORY_UNEXPORT;
-	for (uint32_t i = 0; i < role->memory.n; i++)
-		if (goes(role, i) && role->rh->engine->region_unexport(
-					     role->engine, role->memory.region[i].handle) == 0)
-			role->n_pending++;
+	role->pending = BUSY; /* an event inside the calls must not end the step */
+	for (uint32_t i = 0; i < role->memory.n; i++) {
+		const uint32_t handle = role->memory.region[i].handle;
+
+		if (!goes(role, i))
+			continue;
+		role->pending |= bit_of(handle);
+		if (role->rh->engine->region_unexport(role->engine, handle) != 0)
+			role->pending &= ~bit_of(handle);
+	}
+	role->pending &= ~BUSY;
 }
 
 static void drop_going(struct vhost_role *role)
@@ -223,7 +238,7 @@ static int export(struct vhost_role *role, uint32_t index)
 	rc = role->rh->engine->region_export(role->engine, role->next_region[index],
 					     region->handle);
 	if (rc == 0) {
-		role->n_pending++;
+		role->pending |= bit_of(region->handle);
 		role->region[memory->n] = role->next_region[index];
 		memory->region[memory->n++] = *region;
 		return 0;
@@ -251,6 +266,9 @@ static void export_next(struct vhost_role *role)
 
 		role->memory_rc = rc != 0 ? rc : role->memory_rc;
 	}
+	/* no IO is submitted before the session has resumed and exported the regions */
+	if (role->is_revoked && role->rh->engine->revoke_all(role->engine) == 0)
+		role->pending = 0;
 }
 
 /*
@@ -280,7 +298,7 @@ void vhost_regions_advance(struct vhost_role *role)
 {
 	if (role->step == VHOST_MEMORY_DRAIN && !is_draining(role))
 		unexport(role);
-	if (role->step == VHOST_MEMORY_UNEXPORT && role->n_pending == 0) {
+	if (role->step == VHOST_MEMORY_UNEXPORT && role->pending == 0) {
 		drop_going(role);
 		if (role->phase == VHOST_LEAVING && role->change == VHOST_MEMORY_REPLACE) {
 			role->step = VHOST_MEMORY_STABLE;
@@ -289,7 +307,7 @@ void vhost_regions_advance(struct vhost_role *role)
 		}
 		export_next(role);
 	}
-	if (role->step == VHOST_MEMORY_EXPORT && role->n_pending == 0) {
+	if (role->step == VHOST_MEMORY_EXPORT && role->pending == 0) {
 		if (role->phase == VHOST_LEAVING)
 			vhost_regions_release_all(role);
 		else
@@ -301,6 +319,8 @@ void vhost_regions_advance(struct vhost_role *role)
 static void begin_change(struct vhost_role *role)
 {
 	role->step = VHOST_MEMORY_DRAIN;
+	role->is_revoked = false;
+	vhost_bound_start(role);
 	for (uint32_t i = 0; i < role->n_queues; i++) {
 		struct vhost_queue *queue = &role->queues[i];
 
@@ -315,7 +335,7 @@ void vhost_regions_release_all(struct vhost_role *role)
 {
 	drop_next(role);
 	role->drains_queue = false;
-	if (role->n_pending != 0 ||
+	if (role->pending != 0 ||
 	    (role->step != VHOST_MEMORY_STABLE && role->step != VHOST_MEMORY_EXPORT))
 		return; /* the change continues, and ends with the release */
 	role->change = VHOST_MEMORY_REPLACE;
@@ -327,8 +347,10 @@ void vhost_regions_exported(void *arg, uint32_t handle)
 {
 	struct vhost_role *role = arg;
 
-	(void)handle;
-	role->n_pending--;
+	/* the event of a region that the role did not wait for comes late */
+	if ((role->pending & bit_of(handle)) == 0)
+		return;
+	role->pending &= ~bit_of(handle);
 	vhost_regions_advance(role);
 }
 
@@ -337,9 +359,18 @@ void vhost_regions_unexported(void *arg, uint32_t handle)
 	vhost_regions_exported(arg, handle);
 }
 
+void vhost_regions_revoked(struct vhost_role *role)
+{
+	role->is_revoked = true;
+	if (role->step != VHOST_MEMORY_EXPORT)
+		return;
+	role->pending = 0;
+	vhost_regions_advance(role);
+}
+
 void vhost_regions_session_ended(struct vhost_role *role)
 {
-	role->n_pending = 0;
+	role->pending = 0;
 	if (role->step != VHOST_MEMORY_STABLE)
 		vhost_regions_advance(role);
 }

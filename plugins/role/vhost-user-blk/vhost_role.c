@@ -35,6 +35,8 @@ static const struct gantry_option options[] = {
 	 "Offer the disk as read-only, also if the volume can be written."},
 	{"serial", GANTRY_OPT_STRING, AT(serial), "", 0, 0, NULL, NULL,
 	 "Serial number of the disk, up to 20 characters. Empty: digits of the UUID of the volume."},
+	{"drain_timeout", GANTRY_OPT_TIME, AT(drain_timeout_ns), "5s", 0, 3600000000000, NULL, NULL,
+	 "Longest wait for requests in flight before a change of queue or memory; 0: no limit."},
 	{"memory_slots", GANTRY_OPT_INT, AT(memory_slots), "8", 8, VHOST_SLOTS_MAX, NULL, NULL,
 	 "Regions of guest memory at a time. The session needs one more: see max_regions of each server."},
 	GANTRY_OPTION_END,
@@ -135,6 +137,7 @@ void vhost_role_check_end(struct vhost_role *role)
 		return;
 	}
 	role->is_finished = true;
+	role->rh->after_cancel(role->rh, &role->bound);
 	role->rh->engine->free(role->engine);
 	role->engine = NULL;
 	role->rh->finished(role->rh, role->has_failed);
