@@ -221,6 +221,13 @@ struct gantry_engine_ops {
 	 */
 	uint64_t (*export_limit)(const struct gantry_engine *session);
 	/*
+	 * Get what the servers on the path accept: they reject further exports with more bytes
+	 * together. The value is rounded up by less than 0.2 %.
+	 *
+	 * returns  bytes; UINT64_MAX: no limit is known, or no session runs
+	 */
+	uint64_t (*export_room)(const struct gantry_engine *session);
+	/*
 	 * Revoke the access of all peers to all regions, without waiting for IO: abort the
 	 * connection of a session that is then resumed. IO in flight waits for the resume, or the
 	 * owner takes it back by `reclaim`. Until the resume, `unexported` follows region_unexport

@@ -704,6 +704,8 @@ struct gantry_role_host {
 	 * thread   control thread; fn can call it
 	 */
 	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
+	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
+	uint64_t (*client_export_room)(const struct gantry_client *client);
 };
 
 /*

@@ -301,6 +301,30 @@ left_over() {
 	ended
 }
 
+@test "memory that is larger than the last server accepts gets no pages" {
+	processes
+	machine
+	serve store --set roles.store.listen.max_region_bytes=64MiB
+	serve bridge
+	begin disk
+	logged disk ' listening \(socket'
+	guest slots-large
+	says disk 'a server accepts less .*bytes=1073741824, limit=5[0-9]{7}\): raise listen.max_region_bytes'
+	ended
+}
+
+@test "a server that accepts fewer regions than the role needs says so" {
+	processes
+	disk_options='memory_slots = 20;'
+	machine
+	serve_all
+	begin disk
+	finish disk
+	[ "$status" -eq 1 ]
+	says disk 'too many regions \(regions=21, limit listen.max_regions=16\)'
+	stop bridge store
+}
+
 replaced() {
 	serve_disk
 	mark store bridge disk

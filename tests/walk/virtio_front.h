@@ -194,5 +194,6 @@ void slots(void);
 void slots_busy(void);
 void slots_waiting(void);
 void slots_hostile(void);
+void slots_large(void);
 
 #endif

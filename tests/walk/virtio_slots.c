@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SLOTS 8u /* default of memory_slots */
@@ -342,6 +343,31 @@ void slots_hostile(void)
 	send_message(ADD_MEM_REG, 0, &extra_slot, sizeof(extra_slot), &extra_fd, 1);
 	if (reply(&r, sizeof(r)) != 0)
 		fail("a message of a feature that was not accepted is answered");
+	set_up_slots();
+	verify();
+}
+
+/* Memory that is larger than the servers accept fails before the device allocates its pages. */
+void slots_large(void)
+{
+	struct {
+		uint32_t count, padding;
+		struct region region;
+	} table = {.count = 1};
+	struct region r = {EXTRA, 1ull << 30, 1ull << 40, 0};
+	struct stat st;
+
+	make_slots();
+	table.region = r;
+	if (ftruncate(extra_fd = memfd_create("large", MFD_CLOEXEC | MFD_ALLOW_SEALING), 1 << 30) ||
+	    fcntl(extra_fd, F_ADD_SEALS, SEALS))
+		fail("memfd");
+	must_fail("a region that is too large", ADD_MEM_REG, r, extra_fd);
+	if (tell(SET_MEM_TABLE, &table, sizeof(table), &extra_fd, 1) != 1)
+		fail("memory that is too large is accepted");
+	if (fstat(extra_fd, &st) || st.st_blocks != 0)
+		fail("memory that is too large is allocated");
+	use(5);
 	set_up_slots();
 	verify();
 }

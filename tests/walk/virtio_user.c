@@ -34,6 +34,7 @@
  *      slots-busy        removes a region that a slow request uses
  *      slots-waiting     removes a region that requests use which wait for a slot
  *      slots-hostile     regions that the device must refuse
+ *      slots-large       a region that is larger than the servers accept
  *
  * With VIRTIO_EVENT_IDX=1 in the environment the driver negotiates the event index: it kicks the
  * device only if that asks for it, and the device calls only if the driver asks for it.
@@ -397,6 +398,8 @@ int main(int argc, char **argv)
 		slots_waiting();
 	else if (strcmp(command, "slots-hostile") == 0)
 		slots_hostile();
+	else if (strcmp(command, "slots-large") == 0)
+		slots_large();
 	else
 		fail("usage: virtio_user SOCKET COMMAND [ARGUMENT]");
 	return 0;

@@ -154,6 +154,38 @@ static bool has_earlier_region(const struct vhost_role *role, uint32_t index, co
 	return false;
 }
 
+/* Returns the bytes of the regions that go. */
+static uint64_t going_bytes(const struct vhost_role *role)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < role->memory.n; i++)
+		bytes += goes(role, i) ? role->memory.region[i].bytes : 0;
+	return bytes;
+}
+
+/*
+ * Compare the new regions with what all servers on the path accept. Returns 0, or -errno; logs the
+ * cause.
+ */
+static int check_room(const struct vhost_role *role)
+{
+	const uint64_t room = sum(role->rh->engine->export_room(role->engine), going_bytes(role));
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < role->next_memory.n; i++)
+		bytes = sum(bytes, role->next_memory.region[i].bytes);
+	if (bytes <= room)
+		return 0;
+	gantry_log_error(
+		role->host,
+		"guest memory rejected: a server accepts less (regions=%u, bytes=%llu, "
+		"limit=%llu): raise listen.max_region_bytes of each server on the path, and "
+		"region_bytes of its listen.allow, or give the virtual machine less memory",
+		role->next_memory.n, (unsigned long long)bytes, (unsigned long long)room);
+	return -E2BIG;
+}
+
 /*
  * Compare each new region with what the peer accepts when the old regions are released, and their
  * files, whose pages are to be allocated, with that for all regions. Returns 0 or -errno; logs the
@@ -161,12 +193,10 @@ static bool has_earlier_region(const struct vhost_role *role, uint32_t index, co
  */
 static int check_limit(const struct vhost_role *role)
 {
-	uint64_t limit = role->rh->engine->export_limit(role->engine), largest = 0, files = 0,
-		 all = 0;
+	uint64_t limit = sum(role->rh->engine->export_limit(role->engine), going_bytes(role)),
+		 largest = 0, files = 0, all = 0;
 	struct stat st;
 
-	for (uint32_t i = 0; i < role->memory.n; i++)
-		limit = goes(role, i) ? sum(limit, role->memory.region[i].bytes) : limit;
 	for (uint32_t i = 0; i < role->next_memory.n; i++) {
 		uint64_t bytes = role->next_memory.region[i].bytes;
 
@@ -452,6 +482,8 @@ static int add(struct vhost_role *role, struct vhost_message *m,
 
 	role->device.fault = "the guest memory cannot be used";
 	rc = map_regions(role, m, from, n);
+	if (rc == 0)
+		rc = check_room(role);
 	if (rc == 0)
 		rc = check_limit(role);
 	if (rc != 0) {
