@@ -80,6 +80,7 @@ struct gantry_engine {
 	 * except while the session starts
 	 */
 	int regions_open;
+	int is_starting;  /* all regions are exported; the queues are being created */
 	int regions_busy; /* a request for one of them is in flight */
 	struct gantry_engine_queue queues[];
 };
@@ -105,6 +106,7 @@ int gn_engine_poll_more(struct gantry_engine_queue *queue);
 void gn_engine_put_doubtful(struct gantry_engine_queue *queue, struct gantry_io *io);
 uint32_t gn_engine_late_writes(const struct gantry_engine_queue *queue);
 struct gantry_io *gn_engine_take_back(struct gantry_engine_queue *queue);
+int gn_engine_reclaim(struct gantry_engine_queue *queue);
 
 /* Control thread. */
 int gn_engine_queue_init(struct gantry_engine *session, uint32_t index);
@@ -144,7 +146,7 @@ int gn_engine_export(struct gantry_engine *session, const struct gantry_region *
 int gn_engine_unexport(struct gantry_engine *session, uint32_t handle);
 /* The session is lost, and will be resumed. */
 void gn_engine_regions_lost(struct gantry_engine *session);
-/* The server has drained the lost session: report the regions whose export was to end. */
+/* No peer can access the regions of the lost session: report those whose export was to end. */
 void gn_engine_regions_drained(struct gantry_engine *session);
 /* The client has exported or unexported a region. Not for the region of the engine. */
 void gn_engine_region_exported(struct gantry_engine *session, const struct gantry_region *region);

@@ -248,6 +248,29 @@ struct gantry_io *gn_engine_take_back(struct gantry_engine_queue *queue)
 	return io;
 }
 
+int gn_engine_reclaim(struct gantry_engine_queue *queue)
+{
+	int n = 0;
+
+	if (!queue->paused || !queue->revoked)
+		return -EAGAIN;
+	release_quarantine(queue, UINT64_MAX);
+	for (; queue->n_lost; n++) {
+		struct gantry_io *io = &queue->ios[queue->lost[--queue->n_lost]];
+
+		io->busy = 1; /* as in down_on_lane() */
+		queue->kept[io->slot].unsent = 1;
+		fail(queue, io, GANTRY_S_CANCELED);
+	}
+	for (; queue->n_waiting; n++) {
+		struct gantry_io *io = take_waiting(queue);
+
+		queue->kept[io->slot].unsent = 1;
+		fail(queue, io, GANTRY_S_CANCELED);
+	}
+	return n;
+}
+
 /* -- called by the session -- */
 
 int gn_engine_queue_make_chain(struct gantry_engine_queue *queue)
@@ -347,6 +370,7 @@ static void pause_on_lane(void *arg)
 
 	queue->next_hop = paused_hop;
 	queue->paused = 1;
+	queue->revoked = queue->session->released;
 }
 
 static void down_on_lane(void *arg)

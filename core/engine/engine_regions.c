@@ -52,22 +52,33 @@ int gn_engine_export(struct gantry_engine *session, const struct gantry_region *
 	return 0;
 }
 
+static void report_drained(void *arg)
+{
+	struct gantry_engine *session = arg;
+
+	if (session->phase == GN_ENGINE_PAUSED && session->released)
+		gn_engine_regions_drained(session);
+}
+
 int gn_engine_unexport(struct gantry_engine *session, uint32_t handle)
 {
 	struct gn_engine_region *r = find(session, handle);
 
 	if (session->phase >= GN_ENGINE_CLOSING)
 		return -ENOTCONN;
-	if (!r || !r->is_reported || r->state >= GN_ENGINE_REGION_UNWANTED)
+	if (!r || r->state == GN_ENGINE_REGION_UNUSED || r->state >= GN_ENGINE_REGION_UNWANTED ||
+	    (!r->is_reported && session->phase != GN_ENGINE_PAUSED))
 		return -ENOENT;
 	r->state = GN_ENGINE_REGION_UNWANTED;
+	if (session->phase == GN_ENGINE_PAUSED && session->released)
+		session->rh->after(session->rh, 0, report_drained, session);
 	gn_engine_regions_advance(session);
 	return 0;
 }
 
 void gn_engine_regions_lost(struct gantry_engine *session)
 {
-	session->regions_busy = session->regions_open = 0;
+	session->regions_busy = session->regions_open = session->is_starting = 0;
 	for (uint32_t i = 0; i < session->attr.regions; i++) {
 		struct gn_engine_region *r = &session->regions[i];
 
@@ -88,7 +99,8 @@ static void end_export(struct gantry_engine *session, struct gn_engine_region *r
 void gn_engine_regions_drained(struct gantry_engine *session)
 {
 	for (uint32_t i = 0; i < session->attr.regions; i++)
-		if (session->regions[i].state == GN_ENGINE_REGION_UNWANTED)
+		if (session->regions[i].state == GN_ENGINE_REGION_UNWANTED &&
+		    !session->regions[i].is_exported)
 			end_export(session, &session->regions[i]);
 }
 

@@ -139,10 +139,13 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 	gn_engine_regions_lost(session);
 	session->rh->client_free(session->client);
 	session->client = NULL;
-	if (now_ns(session) - session->lost_ns >= session->resume_ns)
+	if (now_ns(session) - session->lost_ns >= session->resume_ns) {
 		end_expired(session);
-	else
-		schedule_attempt(session);
+		return 1;
+	}
+	schedule_attempt(session);
+	if (session->released) /* the owner can close the session in an event */
+		gn_engine_regions_drained(session);
 	return 1;
 }
 

@@ -199,6 +199,7 @@ static void start(struct gantry_engine *session)
 	int rc = 0;
 
 	session->regions_open = 0;
+	session->is_starting = 1;
 	for (uint32_t i = 0; i < session->attr.n_queues && !rc; i++)
 		rc = set_up_lane(session, &session->queues[i]);
 	if (!rc)
@@ -246,6 +247,7 @@ static void client_started(void *arg, struct gantry_client *client)
 		return;
 	session->phase = GN_ENGINE_RUNNING;
 	session->regions_open = 1;
+	session->is_starting = 0;
 	session->id = session->rh->client_id(client);
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
 		n += gn_engine_queue_up(&session->queues[i]);
@@ -409,6 +411,34 @@ static uint64_t export_limit(const struct gantry_engine *session)
 		       : UINT64_MAX;
 }
 
+static uint64_t export_room(const struct gantry_engine *session)
+{
+	return session->phase == GN_ENGINE_RUNNING
+		       ? session->rh->client_export_room(session->client)
+		       : UINT64_MAX;
+}
+
+static int revoke_all(struct gantry_engine *session)
+{
+	const struct gantry_role_host *rh = session->rh;
+
+	if (session->phase != GN_ENGINE_RUNNING && session->phase != GN_ENGINE_PAUSED)
+		return -ENOTCONN;
+	if (session->resume_ns == 0)
+		return -ENOTSUP;
+	if (session->phase == GN_ENGINE_PAUSED) {
+		/* an attempt that has exported regions again, or starts without a new region */
+		if (session->client &&
+		    (session->regions_busy || session->regions_open || session->is_starting))
+			rh->client_abort(session->client);
+		return session->released ? 0 : -ENOTSUP;
+	}
+	if (!rh->client_regions_released(session->client))
+		return -ENOTSUP;
+	rh->client_abort(session->client);
+	return 0;
+}
+
 const struct gantry_engine_ops gn_engine_ops = {
 	.open = open_session,
 	.memory = create_memory,
@@ -420,9 +450,12 @@ const struct gantry_engine_ops gn_engine_ops = {
 	.region_export = gn_engine_export,
 	.region_unexport = gn_engine_unexport,
 	.export_limit = export_limit,
+	.export_room = export_room,
+	.revoke_all = revoke_all,
 	.free = free_session,
 	.late_writes = gn_engine_late_writes,
 	.take_back = gn_engine_take_back,
+	.reclaim = gn_engine_reclaim,
 	.submit_kept = gn_engine_submit_kept,
 	.refused = gn_engine_refused,
 	.failed = gn_engine_failed,

@@ -24,6 +24,7 @@ struct gn_client_lane {
 
 struct gn_client_export {
 	uint32_t handle;
+	uint64_t bytes;
 	bool revoking; /* the transport of the peer has not confirmed its revocation */
 	bool revoked;  /* it has: no agent of the peer can access the region */
 };
@@ -60,6 +61,8 @@ struct gantry_client {
 	uint64_t state_ns;   /* when the client began to wait, to run or to end */
 	struct gantry_session_attr attr;
 	uint64_t features; /* features of both ends: GN_FEATURE_* */
+	/* of all servers on the path, and what of it is in use; bytes; UINT64_MAX: unknown */
+	uint64_t region_limit, exported_bytes;
 	const struct gantry_client_events *events;
 	void *arg;
 

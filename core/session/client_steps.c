@@ -99,6 +99,7 @@ static void answered_hello(struct gantry_client *c, const void *payload)
 	else
 		gn_client_request(c, GN_FRAME_QUERY, NULL, 0);
 	c->features = h.features;
+	c->region_limit = gn_limit_unpack(h.region_limit);
 	memcpy(c->secret, h.secret, sizeof(c->secret));
 	explicit_bzero(h.secret, sizeof(h.secret));
 }
@@ -237,7 +238,9 @@ static int export_now(struct gantry_client *c)
 
 	if (rc != 0)
 		return rc;
-	c->exports[c->n_exports++] = (struct gn_client_export){.handle = c->exporting_handle};
+	c->exports[c->n_exports++] = (struct gn_client_export){.handle = c->exporting_handle,
+							       .bytes = c->exporting->length};
+	c->exported_bytes += c->exporting->length;
 	return gn_client_request(c, GN_FRAME_EXPORT, &token, sizeof(token));
 }
 
@@ -263,6 +266,13 @@ uint64_t gn_client_export_limit(const struct gantry_client *c)
 
 	locks_memory(c, &limit);
 	return limit;
+}
+
+uint64_t gn_client_export_room(const struct gantry_client *c)
+{
+	if (c->region_limit == UINT64_MAX)
+		return UINT64_MAX;
+	return c->exported_bytes < c->region_limit ? c->region_limit - c->exported_bytes : 0;
 }
 
 /*

@@ -141,3 +141,22 @@ const char *gn_state_name(enum gn_state state)
 {
 	return state < GN_STATES ? states[state] : "?";
 }
+
+#define LIMIT_BITS 10 /* of the mantissa */
+
+uint16_t gn_limit_pack(uint64_t bytes)
+{
+	unsigned shift = 0;
+
+	for (; bytes >> LIMIT_BITS != 0; shift++)
+		bytes = (bytes >> 1) + (bytes & 1);
+	return (uint16_t)(shift << LIMIT_BITS | bytes);
+}
+
+uint64_t gn_limit_unpack(uint16_t packed)
+{
+	const unsigned shift = packed >> LIMIT_BITS;
+	const uint64_t mantissa = packed & ((1u << LIMIT_BITS) - 1);
+
+	return packed == 0 || shift > 64 - LIMIT_BITS ? UINT64_MAX : mantissa << shift;
+}

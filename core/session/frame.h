@@ -107,7 +107,8 @@ struct gn_hello {
 
 struct gn_hello_answer {
 	uint16_t version;
-	uint16_t reserved;
+	/* limit of the bytes of all regions on the path, see gn_limit_pack(); 0: unknown */
+	uint16_t region_limit;
 	uint32_t epoch;
 	uint64_t features;
 	/* secret of the session; a peer that presents it can resume the session */
@@ -170,6 +171,14 @@ size_t gn_frame_build(void *buf, unsigned type, uint32_t id, uint64_t session,
  * permit it.
  */
 int gn_state_next(enum gn_state state, unsigned type);
+
+/*
+ * gn_limit_pack - returns a limit in 16 bits, rounded up by less than 0.2 %: the low 10 bits,
+ * shifted left by the high 6 bits
+ */
+uint16_t gn_limit_pack(uint64_t bytes);
+/* gn_limit_unpack - returns the limit; UINT64_MAX: it is unknown. packed: any value */
+uint64_t gn_limit_unpack(uint16_t packed);
 
 /* Return the name of a type or a state for messages; never NULL. */
 const char *gn_frame_name(unsigned type);

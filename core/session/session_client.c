@@ -374,6 +374,7 @@ static void unexported(struct gantry_client *c, struct gn_client_export *e, int 
 			      handle, strerror(-rc));
 		return;
 	}
+	c->exported_bytes -= e->bytes;
 	*e = c->exports[--c->n_exports];
 	c->n_revokes_pending--;
 	c->events->unexported(c->arg, c, handle);
@@ -530,6 +531,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->role = role;
 	c->ep = &role->spec.connects[connect];
 	c->attr = *attr;
+	c->region_limit = UINT64_MAX;
 	c->attr.id = attr->id != 0 ? attr->id : choose_id();
 	c->events = events;
 	c->arg = arg;
@@ -613,7 +615,7 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->phase == GN_CLIENT_CLOSED && c->released;
+	return c->phase == GN_CLIENT_CLOSED ? c->released : disconnect_revokes(c);
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)
@@ -650,6 +652,16 @@ uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id)
 		if (c->attr.id == id && c->phase < GN_CLIENT_ENDED)
 			features &= c->features;
 	return features;
+}
+
+uint64_t gn_client_common_region_limit(const struct gn_role *role, uint64_t id, uint64_t limit)
+{
+	const struct gantry_client *c;
+
+	LIST_FOREACH (c, &role->clients, link)
+		if (c->attr.id == id && c->phase < GN_CLIENT_ENDED && c->region_limit < limit)
+			limit = c->region_limit;
+	return limit;
 }
 
 void gn_client_report(const struct gn_role *role, struct gantry_writer *w)

@@ -29,6 +29,7 @@ void gn_client_close(struct gantry_client *client);
 void gn_client_abort(struct gantry_client *client);
 void gn_client_free(struct gantry_client *client);
 uint64_t gn_client_export_limit(const struct gantry_client *client);
+uint64_t gn_client_export_room(const struct gantry_client *client);
 uint64_t gn_client_id(const struct gantry_client *client);
 int gn_client_regions_released(const struct gantry_client *client);
 /* lane's thread */
@@ -43,6 +44,8 @@ uint32_t gn_client_late_writes(const struct gantry_client *client, uint32_t inde
  * have a feature; all bits if there are none.
  */
 uint64_t gn_client_common_features(const struct gn_role *role, uint64_t id);
+/* Returns the least limit of regions of these clients, in bytes, or `limit` if that is less. */
+uint64_t gn_client_common_region_limit(const struct gn_role *role, uint64_t id, uint64_t limit);
 /* Write the array `client_sessions` into the open object. */
 void gn_client_report(const struct gn_role *role, struct gantry_writer *w);
 /* Returns true if every client of the role has received its event `closed`. */

@@ -109,6 +109,8 @@ static int hello_done(struct gantry_session *s)
 {
 	s->features &= ~GN_FEATURE_UNEXPORT | gn_client_common_features(s->role, s->attr.id);
 	s->answer.hello.features = s->features;
+	s->answer.hello.region_limit = gn_limit_pack(
+		gn_client_common_region_limit(s->role, s->attr.id, s->rights.region_bytes));
 	return 0;
 }
 

@@ -220,6 +220,26 @@ struct gantry_engine_ops {
 	 * returns  bytes; UINT64_MAX: no limit is known, or no session runs
 	 */
 	uint64_t (*export_limit)(const struct gantry_engine *session);
+	/*
+	 * Get what the servers on the path accept: they reject further exports with more bytes
+	 * together. The value is rounded up by less than 0.2 %.
+	 *
+	 * returns  bytes; UINT64_MAX: no limit is known, or no session runs
+	 */
+	uint64_t (*export_room)(const struct gantry_engine *session);
+	/*
+	 * Revoke the access of all peers to all regions, without waiting for IO: abort the
+	 * connection of a session that is then resumed. IO in flight waits for the resume, or the
+	 * owner takes it back by `reclaim`. Until the resume, `unexported` follows region_unexport
+	 * without an answer of the peer, and the owner can submit IO that names a region after
+	 * region_export.
+	 *
+	 * returns  0: the session is paused, or will be in a later turn
+	 *          -ENOTSUP: the session is not resumed, or the transport can revoke the regions
+	 *          only with the help of its peers
+	 *          -ENOTCONN: the session has not started, or has ended
+	 */
+	int (*revoke_all)(struct gantry_engine *session);
 	/* Free a session, after `closed`. No queue may have IO in flight. NULL has no effect. */
 	void (*free)(struct gantry_engine *session);
 
@@ -239,6 +259,16 @@ struct gantry_engine_ops {
 	 * NULL if there is none.
 	 */
 	struct gantry_io *(*take_back)(struct gantry_engine_queue *queue);
+	/*
+	 * Take back all IOs of a queue while its session is paused: each completes with
+	 * GANTRY_S_CANCELED or GANTRY_S_TIMEOUT, although the peer may have executed it. No peer
+	 * accesses their buffers any more, and none of them takes effect after IO that is submitted
+	 * from now on. An IO that a stage of the role holds completes later.
+	 *
+	 * returns  the number of IOs
+	 *          -EAGAIN: the session is not paused, or a peer might access the regions
+	 */
+	int (*reclaim)(struct gantry_engine_queue *queue);
 
 	/* -- private: called by the inline functions of this header -- */
 	/* gantry_engine_submit() for a session that can be resumed, or has ended */
@@ -285,6 +315,7 @@ struct gantry_engine_queue {
 	int up;      /* enum gantry_engine_up; not 0 between `started` and the end of the session */
 	int down_rc; /* error of a submit while not up: -ENOTCONN, -ESTALE */
 	int paused;  /* the session is lost, and a resume is in progress */
+	int revoked; /* while paused: no peer can access the regions */
 	/* the verifier has changed, and no flush of this queue has failed since */
 	int in_doubt;
 

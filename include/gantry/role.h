@@ -496,7 +496,7 @@ struct gantry_role_host {
 	/*
 	 * Client side, from `closed` on: get whether agents can access the exported regions. The
 	 * result is 1 after an orderly end, and if the transport revokes the exports when the
-	 * connection ends.
+	 * connection ends. Before `closed`: the result after client_abort.
 	 *
 	 * returns  1: no agent can access the regions any more, whatever the status of their IO
 	 *          0: an agent might
@@ -704,6 +704,8 @@ struct gantry_role_host {
 	 * thread   control thread; fn can call it
 	 */
 	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
+	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
+	uint64_t (*client_export_room)(const struct gantry_client *client);
 };
 
 /*

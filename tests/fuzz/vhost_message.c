@@ -77,6 +77,30 @@ static int memory(struct vhost_device *d, struct vhost_message *m)
 	return bytes(1) % 3 ? -EINPROGRESS : -EINVAL;
 }
 
+static int region_add(struct vhost_device *d, struct vhost_message *m)
+{
+	const struct vhost_msg_region *region = &m->payload.slot.region;
+
+	require((d->protocol >> VHOST_P_MEM_SLOTS & 1) != 0);
+	require(region->bytes != 0 && region->gpa + region->bytes > region->gpa &&
+		region->uva + region->bytes > region->uva &&
+		region->offset + region->bytes > region->offset);
+	require(m->n_fds == 1);
+	require_open(m->fds[0]);
+	if (bytes(1) % 3 == 0)
+		return -EEXIST; /* the caller closes the descriptor */
+	fuzz_close(m->fds[0]);
+	m->fds[0] = -1;
+	return -EINPROGRESS;
+}
+
+static int region_remove(struct vhost_device *d, const struct vhost_msg_region *region)
+{
+	require((d->protocol >> VHOST_P_MEM_SLOTS & 1) != 0);
+	require(region->bytes != 0 && region->gpa + region->bytes > region->gpa);
+	return bytes(1) % 3 ? -EINPROGRESS : -ENOENT;
+}
+
 static int check_eventfd(struct vhost_device *d, int fd)
 {
 	(void)d;
@@ -152,6 +176,8 @@ static int inflight_set(struct vhost_device *d, struct vhost_message *m)
 }
 
 static const struct vhost_device_ops ops = {.memory = memory,
+					    .region_add = region_add,
+					    .region_remove = region_remove,
 					    .check_eventfd = check_eventfd,
 					    .vring = vring,
 					    .drain = drain,
@@ -179,6 +205,16 @@ static void fill_payload(struct vhost_message *m)
 				m->payload.memory.region[i] = (struct vhost_msg_region){
 					bytes(2), 1 + bytes(1), bytes(2), bytes(1)};
 		}
+		break;
+	case VHOST_ADD_MEM_REG:
+	case VHOST_REM_MEM_REG:
+		if (bytes(1) % 4)
+			m->payload.slot.region = (struct vhost_msg_region){bytes(2), 1 + bytes(1),
+									   bytes(2), bytes(1)};
+		break;
+	case VHOST_SET_PROTOCOL_FEATURES:
+		if (bytes(1) % 4)
+			m->payload.u64 &= device.protocol_offered;
 		break;
 	case VHOST_SET_VRING_NUM:
 		m->payload.state.num = 1u << bytes(1) % 12;
@@ -224,27 +260,36 @@ static void check_rings(void)
 	}
 }
 
+/* The values of a byte are divided so that each file of the corpus keeps its meaning. */
+static uint32_t random_type(void)
+{
+	const uint32_t b = (uint32_t)bytes(1), old = VHOST_SET_INFLIGHT_FD + 2;
+
+	if (b >= 0xf0)
+		return VHOST_SET_STATUS + b % 2;
+	return b < 7 * old ? b % old : VHOST_GET_MAX_MEM_SLOTS + b % 4;
+}
+
 /* Returns 0: the connection ends. */
 static int message(void)
 {
 	static struct vhost_reply reply;
 	struct vhost_message m;
-	const uint32_t kind = (uint32_t)bytes(1);
-	uint32_t header[3] = {kind >= 0xf0 ? VHOST_SET_STATUS + kind % 2
-					   : kind % (VHOST_SET_INFLIGHT_FD + 2),
-			      1 | bytes(1) % 16, 0};
+	uint32_t header[3] = {random_type(), 1 | bytes(1) % 16, 0};
 	const char *fault;
 	int rc, was;
 
-	header[2] = bytes(1) % 8 == 7                    ? (uint32_t)bytes(4)
-		    : header[0] == VHOST_SET_MEM_TABLE   ? 8 + 32 * (uint32_t)(bytes(1) % 10)
-		    : header[0] == VHOST_GET_STATUS      ? 0
-		    : header[0] == VHOST_SET_STATUS      ? 8
-		    : header[0] >= VHOST_GET_INFLIGHT_FD ? 20
-		    : header[0] >= VHOST_GET_CONFIG      ? 12 + (uint32_t)bytes(1)
-		    : header[0] == VHOST_SET_VRING_ADDR  ? 40
-		    : bytes(1) % 2                       ? 8
-							 : 0;
+	header[2] = bytes(1) % 8 == 7                      ? (uint32_t)bytes(4)
+		    : header[0] == VHOST_SET_MEM_TABLE     ? 8 + 32 * (uint32_t)(bytes(1) % 10)
+		    : header[0] == VHOST_GET_STATUS        ? 0
+		    : header[0] == VHOST_SET_STATUS        ? 8
+		    : header[0] >= VHOST_ADD_MEM_REG       ? 40
+		    : header[0] >= VHOST_GET_MAX_MEM_SLOTS ? 0
+		    : header[0] >= VHOST_GET_INFLIGHT_FD   ? 20
+		    : header[0] >= VHOST_GET_CONFIG        ? 12 + (uint32_t)bytes(1)
+		    : header[0] == VHOST_SET_VRING_ADDR    ? 40
+		    : bytes(1) % 2                         ? 8
+							   : 0;
 	if (vhost_message_header(header, &m))
 		return 0;
 	require(m.size <= VHOST_PAYLOAD_MAX);
@@ -252,7 +297,8 @@ static int message(void)
 	was = n_made;
 	m.n_fds = m.type == VHOST_SET_MEM_TABLE && bytes(1) % 4
 			  ? m.payload.memory.count % (VHOST_FDS_MAX + 1)
-			  : (uint32_t)bytes(1) % 3 % 2;
+		  : m.type == VHOST_ADD_MEM_REG && bytes(1) % 4 ? 1
+								: (uint32_t)bytes(1) % 3 % 2;
 	for (uint32_t i = 0; i < m.n_fds; i++)
 		m.fds[i] = make_fd();
 	fault = vhost_message_parse(&m);
@@ -278,7 +324,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	n_made = 0;
 	device = (struct vhost_device){.ops = &ops,
 				       .offered = 0xf0000246ull,
-				       .protocol_offered = 0x11209,
+				       .protocol_offered = 0x19209,
+				       .n_slots = 8,
 				       .n_queues = QUEUES};
 	vhost_device_init(&device);
 	memset(lane_fds, 0xff, sizeof(lane_fds));

@@ -351,6 +351,14 @@ events() {
 	ended
 }
 
+@test "memory for requests in flight is created once" {
+	serve_disk
+	mark disk
+	guest inflight
+	clean disk
+	ended
+}
+
 half_broken() {
 	serve_disk
 	guest half-broken
@@ -434,6 +442,30 @@ left_over() {
 	ended
 }
 
+@test "memory that is larger than the last server accepts gets no pages" {
+	processes
+	machine
+	serve store --set roles.store.listen.max_region_bytes=64MiB
+	serve bridge
+	begin disk
+	logged disk ' listening \(socket'
+	guest slots-large
+	says disk 'a server accepts less .*bytes=1073741824, limit=5[0-9]{7}\): raise listen.max_region_bytes'
+	ended
+}
+
+@test "a server that accepts fewer regions than the role needs says so" {
+	processes
+	disk_options='memory_slots = 20;'
+	machine
+	serve_all
+	begin disk
+	finish disk
+	[ "$status" -eq 1 ]
+	says disk 'too many regions \(regions=21, limit listen.max_regions=16\)'
+	stop bridge store
+}
+
 replaced() {
 	serve_disk
 	mark store bridge disk
@@ -456,6 +488,54 @@ replaced() {
 
 @test "packed ring, event index: the guest memory is replaced while the queue runs" {
 	packed event_index replaced
+}
+
+slots() {
+	serve_disk
+	mark store bridge disk
+	guest slots
+	clean store bridge disk
+	ended
+}
+
+@test "regions of the guest memory come and go while the queue runs" {
+	slots
+}
+
+@test "event index: regions of the guest memory come and go while the queue runs" {
+	event_index slots
+}
+
+@test "packed ring: regions of the guest memory come and go while the queue runs" {
+	packed slots
+}
+
+@test "a region goes when its requests are returned, and others continue" {
+	store_stages='{ type = "fault"; only = "write"; delay = "1s"; delay_nth = 1; }'
+	need fault
+	serve_disk
+	guest slots-busy
+	ended
+}
+
+@test "a region goes when the requests that wait for a slot are returned" {
+	store_stages='{ type = "fault"; delay = "500ms"; delay_nth = 1; }'
+	need fault
+	disk_options='depth = 1; drain_timeout = "50ms";'
+	serve_disk
+	guest slots-waiting
+	says disk 'drain_timeout=50 ms\): the front end keeps waiting: the front end keeps no memory for requests in flight'
+	ended
+}
+
+@test "regions that break the rules" {
+	serve_disk
+	mark store bridge disk
+	guest slots-hostile
+	says disk 'guest memory rejected: too many regions \(limit memory_slots=8\)'
+	says disk 'front end: regions overlap \(request=ADD_MEM_REG, type=37\): request failed'
+	clean store bridge disk
+	ended
 }
 
 @test "a guest that is killed leaves nothing" {
@@ -589,6 +669,35 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	finish guest
 	[ "$status" -eq 0 ]
 	stop bridge store
+}
+
+stalled() { # LEG - the role connects to the target over this device
+	disk_options='drain_timeout = "300ms";'
+	connect_options='resume = "60s"; heartbeat = "20s";'
+	store_stages='{ type = "fault"; delay = "100ms"; delay_nth = 3; }'
+	need fault
+	machine
+	more_roles=${more_roles/device = \"front\"; name = \"volume\"/device = \"back\"; name = \"store\"}
+	topology
+	serve store
+	begin disk
+	logged disk ' listening \(socket'
+	guest stall "${pids[store]}"
+	cat "$dir/guest.out"
+}
+
+@test "a target that is stopped does not delay answers to the front end" {
+	tcp back
+	stalled
+	says disk 'requests in flight are not completed in time \(drain_timeout=300 ms\): they are submitted again'
+	says disk 'session resumed'
+	stop disk store
+}
+
+@test "event index: a target that is stopped does not delay answers to the front end" {
+	tcp back
+	event_index stalled
+	stop disk store
 }
 
 lowest_free_fd() { # of the role

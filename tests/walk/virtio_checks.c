@@ -123,6 +123,56 @@ void left_over(void)
 	use(2);
 }
 
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		fail("fstat: %s", strerror(errno));
+	return st.st_ino;
+}
+
+/*
+ * A front end that asks again for memory for requests in flight gets the same memory, with zeroes,
+ * unless a queue uses it. The device creates a limited number of such memories.
+ */
+void inflight_again(void)
+{
+	char dirty = 1;
+	ino_t first;
+	int n = 0, fd;
+
+	stop_queue();
+	inflight_fd = ask_inflight(NUM);
+	first = inode_of(inflight_fd);
+	for (int i = 0; i < 1000; i++) {
+		fd = ask_inflight(NUM);
+		if (fd < 0 || inode_of(fd) != first)
+			fail("call %d creates other memory", i);
+		if (pread(fd, &dirty, 1, 16) != 1 || dirty != 0)
+			fail("call %d: the memory is not zero", i);
+		dirty = 1;
+		if (pwrite(fd, &dirty, 1, 16) != 1)
+			fail("pwrite: %s", strerror(errno));
+		close(fd);
+	}
+	close(inflight_fd);
+	inflight_fd = ask_inflight(NUM);
+	set_inflight();
+	start_queue(ring_base());
+	use(2);
+	fd = ask_inflight(NUM);
+	if (fd < 0 || inode_of(fd) == first)
+		fail("memory that a queue uses is given away");
+	use(2);
+	for (; (fd = ask_inflight(n % 2 ? NUM : 2 * NUM)) >= 0; n++)
+		close(fd);
+	if (n > 100)
+		fail("%d memories are created", n);
+	set_up();
+	verify();
+}
+
 /* Returns 1 if the device signals an interrupt in time. */
 static int is_called(int ms)
 {

@@ -18,8 +18,8 @@
 #include <gantry/random.h>
 
 #define NEEDED (1ull << 3 | 1ull << 9) /* REPLY_ACK, CONFIG */
-/* MQ, BACKEND_REQ, INFLIGHT_SHMFD, STATUS */
-#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 5 | 1ull << 12 | 1ull << 16)
+/* MQ, BACKEND_REQ, INFLIGHT_SHMFD, CONFIGURE_MEM_SLOTS, STATUS */
+#define PROTOCOL (NEEDED | 1ull << 0 | 1ull << 5 | 1ull << 12 | 1ull << 15 | 1ull << 16)
 
 const char *path;
 int conn = -1, kick = -1, call = -1, err = -1, memory_fd = -1, inflight_fd = -1;
@@ -274,8 +274,7 @@ uint64_t set_memory(void)
 	return value;
 }
 
-/* Let the device create the memory for requests in flight. */
-static void get_inflight(void)
+int ask_inflight(uint16_t num)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -287,14 +286,30 @@ static void get_inflight(void)
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control)};
+	int fd;
 
+	inflight.num = num;
 	send_message(GET_INFLIGHT_FD, 0, &inflight, sizeof(inflight), NULL, 0);
 	if (recvmsg(conn, &msg, MSG_CMSG_CLOEXEC) != sizeof(m) || m[2] != sizeof(inflight) ||
 	    !CMSG_FIRSTHDR(&msg))
-		fail("no memory for requests in flight");
+		return -1;
 	memcpy(&inflight, m + 3, sizeof(inflight));
-	memcpy(&inflight_fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+	return fd;
+}
+
+void set_inflight(void)
+{
 	must(SET_INFLIGHT_FD, &inflight, sizeof(inflight), &inflight_fd, 1);
+}
+
+/* Let the device create the memory for requests in flight. */
+static void get_inflight(void)
+{
+	inflight_fd = ask_inflight(NUM);
+	if (inflight_fd < 0)
+		fail("no memory for requests in flight");
+	set_inflight();
 }
 
 void place_queue(uint32_t base)
@@ -419,7 +434,7 @@ void reconnect(void)
 		if (ms > TIMEOUT_MS || poll(NULL, 0, 20) < 0)
 			fail("no device to connect to again");
 	negotiate();
-	must(SET_INFLIGHT_FD, &inflight, sizeof(inflight), &inflight_fd, 1);
+	set_inflight();
 	if (set_memory() != 0)
 		fail("guest memory is refused");
 	start_queue(base);

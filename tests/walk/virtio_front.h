@@ -13,6 +13,7 @@
 #include <linux/virtio_ring.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <gantry/random.h>
 
@@ -118,6 +119,13 @@ void set_up(void);
 void set_up_inflight(void);
 /* Map the memory for requests in flight. */
 void *map_inflight(size_t *bytes_p);
+/*
+ * Let the device create memory for requests in flight of a ring with num entries. Returns its
+ * descriptor; -1: the connection has ended.
+ */
+int ask_inflight(uint16_t num);
+/* Send inflight_fd, a descriptor of ask_inflight(). */
+void set_inflight(void);
 /* The device has ended: connect to the next one, as QEMU does. */
 void reconnect(void);
 
@@ -174,6 +182,8 @@ struct piece {
 	uint32_t bytes;
 };
 
+/* Wait for the next answer. Returns the entry of the used ring. */
+struct vring_used_elem wait_one(void);
 /* Wait for the answer to the request in flight. Returns the bytes written. */
 uint32_t wait_used(void);
 /* Do a request. Returns its status. */
@@ -191,6 +201,8 @@ uint8_t segment(uint32_t type, uint64_t sector, uint32_t sectors, uint32_t flags
 void many(const char *until);
 /* Submit as many requests as fit; when the device disconnects, it must have returned all. */
 void drain(const char *begun);
+/* Stop the process of the target again and again while requests are in flight. */
+void stall(pid_t target);
 void descriptors(void);
 void large(void);
 void short_memory(void);
@@ -204,11 +216,18 @@ void gone(void);
 void half_broken(void);
 void events(void);
 void left_over(void);
+void inflight_again(void);
 void hostile(void);
 void hostile_packed(void);
 void segments(void);
 void status(void);
 void messages(void);
 void memory(void);
+/* Add and remove regions of memory. */
+void slots(void);
+void slots_busy(void);
+void slots_waiting(void);
+void slots_hostile(void);
+void slots_large(void);
 
 #endif

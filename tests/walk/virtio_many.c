@@ -9,9 +9,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PARTS 4u /* header, two pieces of data, status */
@@ -194,4 +196,112 @@ void drain(const char *begun)
 		fail("the device does not disconnect");
 	if (!all_returned())
 		fail("the device has disconnected before it returned all requests");
+}
+
+/* -- a target that does not answer -- */
+
+#define BOUND_MS 8000 /* limit of an answer; the role has a drain_timeout of 300 ms */
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/*
+ * Fill the memory of the reads in flight, into which the target can have written until the device
+ * answered.
+ */
+static void fill_reads(void)
+{
+	for (unsigned i = 0; i < REQUESTS; i++)
+		for (unsigned k = 0; ones[i].is_busy && ones[i].type == VIRTIO_BLK_T_IN && k < 2;
+		     k++)
+			memset(piece_at(i, k), 0xee, PIECE);
+}
+
+/* No agent has written to the memory of a read in flight since. */
+static void check_untouched(void)
+{
+	for (unsigned i = 0; i < REQUESTS; i++)
+		for (unsigned k = 0;
+		     ones[i].is_busy && ones[i].type == VIRTIO_BLK_T_IN && k < 2 * PIECE; k++)
+			if (piece_at(i, k / PIECE)[k % PIECE] != (char)0xee)
+				fail("memory of a request in flight has changed");
+}
+
+static void wait_all(void)
+{
+	while (n_busy != 0)
+		wait_returned(TIMEOUT_MS);
+}
+
+/* GET_VRING_BASE is answered although the target is stopped. */
+static void stop_stalled(pid_t target, int goes_on)
+{
+	const uint32_t base = stop_queue();
+
+	while (has_used())
+		check_returned();
+	fill_reads();
+	if (goes_on) {
+		kill(target, SIGCONT);
+		poll(NULL, 0, 1500); /* the session resumes */
+		check_untouched();
+	}
+	if (has_used())
+		fail("a queue that has stopped returns a request");
+	start_queue(base);
+}
+
+/* A region without the ring and the requests goes and comes. */
+static void move_stalled(void)
+{
+	const struct {
+		uint64_t padding;
+		struct region region;
+	} slot = {0, {GPA + HALF, HALF, (uintptr_t)high, HALF + GAP}};
+
+	must(38, &slot, sizeof(slot), NULL, 0);       /* REM_MEM_REG */
+	must(37, &slot, sizeof(slot), &memory_fd, 1); /* ADD_MEM_REG */
+}
+
+void stall(pid_t target)
+{
+	reconnects = 1;
+	fill();
+	for (unsigned round = 0; round < 10; round++) {
+		uint64_t begun, took;
+
+		/* some are returned, and not in the order of the available ring */
+		submit_up_to(REQUESTS);
+		wait_returned(20);
+		kill(target, SIGSTOP);
+		submit_up_to(REQUESTS);
+		poll(NULL, 0, 50); /* the lane takes them */
+		begun = now_ms();
+		if (round % 5 < 2)
+			stop_stalled(target, round % 5);
+		else if (round % 5 == 2 && set_memory() != 0)
+			fail("the memory cannot be set");
+		else if (round % 5 == 3)
+			move_stalled();
+		else if (round % 5 == 4)
+			reconnect();
+		took = now_ms() - begun;
+		printf("round %u: %llu ms\n", round, (unsigned long long)took);
+		if (took > BOUND_MS)
+			fail("answers take too long");
+		kill(target, SIGCONT);
+		wait_all();
+		for (unsigned i = 0; i < 20; i++) {
+			submit_up_to(1 + below(REQUESTS));
+			wait_returned(TIMEOUT_MS);
+		}
+		wait_all();
+	}
+	for (unsigned k = 0; k < 10; k++) /* nothing is returned twice */
+		wait_returned(20);
 }

@@ -12,6 +12,8 @@
  *      many FILE         as survive, but ends when the device disconnects
  *      drain FILE        submits many requests, and creates FILE; the device must return all of
  *                        them before it disconnects
+ *      stall PID         stops the target, which has this pid, while requests are in flight; the
+ *                        device must answer messages in time, and return each request once
  *      hostile           breaks the ring in each way of a table; the device must notice, and work
  *                        after a reset
  *      messages          sends each wrong message of a table; the device must close the connection
@@ -29,7 +31,13 @@
  *      status            breaks the ring; the device must set DEVICE_NEEDS_RESET, and work after
  *                        a reset
  *      left-over         stops a queue whose earlier device left requests in flight
+ *      inflight          asks for memory for requests in flight again and again
  *      replace           exchanges the guest memory while the queue runs
+ *      slots             adds and removes regions of memory while the queue runs
+ *      slots-busy        removes a region that a slow request uses
+ *      slots-waiting     removes a region that requests use which wait for a slot
+ *      slots-hostile     regions that the device must refuse
+ *      slots-large       a region that is larger than the servers accept
  *
  * With VIRTIO_EVENT_IDX=1 in the environment the driver negotiates the event index: it kicks the
  * device only if that asks for it, and the device calls only if the driver asks for it. With
@@ -52,7 +60,7 @@
 
 static uint8_t model[MODEL], flat[1 << 18];
 
-uint32_t wait_used(void)
+struct vring_used_elem wait_one(void)
 {
 	while (!want_call(0)) {
 		struct pollfd p = {.fd = call, .events = POLLIN};
@@ -63,7 +71,12 @@ uint32_t wait_used(void)
 		eventfd_read(call, &value);
 	}
 	n_requests++;
-	return take_used().len;
+	return take_used();
+}
+
+uint32_t wait_used(void)
+{
+	return wait_one().len;
 }
 
 /* Write the descriptors of a request: by a chain, by an indirect table, or by a chain to one. */
@@ -365,7 +378,10 @@ int main(int argc, char **argv)
 		many(argv[3]);
 	else if (strcmp(command, "drain") == 0 && argc == 4)
 		drain(argv[3]);
-	else if (strcmp(command, "hostile") == 0)
+	else if (strcmp(command, "stall") == 0 && argc == 4) {
+		set_up_inflight();
+		stall(atoi(argv[3]));
+	} else if (strcmp(command, "hostile") == 0)
 		(uses_packed ? hostile_packed : hostile)();
 	else if (strcmp(command, "segments") == 0)
 		segments();
@@ -391,10 +407,22 @@ int main(int argc, char **argv)
 		status();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
+	else if (strcmp(command, "inflight") == 0)
+		inflight_again();
 	else if (strcmp(command, "resize") == 0 && argc == 4)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)
 		replace();
+	else if (strcmp(command, "slots") == 0)
+		slots();
+	else if (strcmp(command, "slots-busy") == 0)
+		slots_busy();
+	else if (strcmp(command, "slots-waiting") == 0)
+		slots_waiting();
+	else if (strcmp(command, "slots-hostile") == 0)
+		slots_hostile();
+	else if (strcmp(command, "slots-large") == 0)
+		slots_large();
 	else
 		fail("usage: virtio_user SOCKET COMMAND [ARGUMENT]");
 	return 0;

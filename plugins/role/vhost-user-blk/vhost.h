@@ -11,7 +11,9 @@
  *      vhost_map.c      maps memory that is not exported       control thread
  *      vhost_role.c     options, session, report               control thread
  *      vhost_socket.c   socket of the front end                control thread
- *      vhost_queue.c    queues and guest memory of a device    control thread
+ *      vhost_queue.c    queues of a device                     control thread
+ *      vhost_regions.c  guest memory of a device               control thread
+ *      vhost_bound.c    limits the time for draining           control thread
  *      vhost_lane.c     polls a virtqueue                      lane's thread
  *      vhost_request.c  requests of a virtqueue to IOs         lane's thread
  *
@@ -33,7 +35,8 @@
 
 struct vhost_conf {
 	const char *socket, *serial;
-	int64_t depth;
+	int64_t depth, memory_slots;
+	uint64_t drain_timeout_ns;
 	uint32_t memory; /* enum vhost_memory_mode */
 	uint8_t read_only;
 };
@@ -53,6 +56,9 @@ struct vhost_request {
 	uint8_t is_submitted; /* all IOs of the request are submitted */
 	uint8_t is_doubtful;  /* a peer might still access the guest memory: return it later */
 	uint8_t is_lost;      /* the session has ended: do not return the request to the guest */
+	uint8_t is_taken;     /* not in the list of free requests */
+	uint8_t is_vacating;  /* uses the region that goes */
+	uint8_t is_abandoned; /* stays in the memory for requests in flight */
 	uint16_t status;      /* enum gantry_status: the first error */
 	uint32_t n_ios;       /* in flight */
 	uint8_t *status_addr;
@@ -87,7 +93,10 @@ struct vhost_queue {
 	/* -- the control thread changes these fields; the lane uses them while it polls -- */
 	bool is_polled;   /* the poller is registered */
 	bool is_draining; /* vhost_queue_drained() is expected */
-	int kick;         /* of the registered poller */
+	bool is_vacating; /* vhost_queue_vacated() is expected */
+	/* not polled, although its vring is started: its ring is not in the guest memory */
+	bool is_suspended;
+	int kick; /* of the registered poller */
 
 	/* -- lane's thread -- */
 	struct gantry_engine_queue *engine;
@@ -99,6 +108,10 @@ struct vhost_queue {
 	bool is_broken;
 	bool has_lost;        /* the loss of a request was reported */
 	bool reports_drained; /* post vhost_queue_drained() when n_requests is 0 */
+	bool is_reclaiming;   /* IOs that complete now were taken back */
+	bool abandons;        /* the time for draining is over: see vhost_bound.c */
+	bool reports_vacated; /* post vhost_queue_vacated() when n_vacating is 0 */
+	uint32_t n_vacating;  /* requests that use the region that goes */
 	bool wants_call;      /* requests were returned since the last interrupt */
 	bool is_armed;
 	uint32_t n_requests;        /* taken and not returned */
@@ -128,6 +141,13 @@ enum vhost_memory_step {
 	VHOST_MEMORY_EXPORT
 };
 
+/* What a change does to the regions. */
+enum vhost_memory_change {
+	VHOST_MEMORY_REPLACE, /* all regions go; next_memory replaces them */
+	VHOST_MEMORY_ADD,     /* next_memory has one more */
+	VHOST_MEMORY_REMOVE   /* the region `going` goes */
+};
+
 struct vhost_role {
 	const struct gantry_role_host *rh;
 	const struct gantry_host *host;
@@ -155,16 +175,23 @@ struct vhost_role {
 
 	/* -- guest memory -- */
 	enum vhost_memory_step step;
-	uint32_t n_pending; /* exports or unexports that have not been answered */
-	int memory_rc;      /* of the exports */
-	struct vhost_memory memory, next_memory; /* in use; of SET_MEM_TABLE in progress */
-	struct gantry_region *region[VHOST_REGIONS_MAX], *next_region[VHOST_REGIONS_MAX];
+	enum vhost_memory_change change; /* unless `step` is VHOST_MEMORY_STABLE */
+	uint32_t going;                  /* handle of the region to remove */
+	uint64_t pending; /* a bit for each region whose export or unexport is not answered */
+	int memory_rc;    /* of the exports */
+	struct vhost_memory memory, next_memory; /* in use; of the change in progress */
+	struct gantry_region *region[VHOST_SLOTS_MAX], *next_region[VHOST_REGIONS_MAX];
 	uint32_t allocating;            /* region whose file gets its missing pages */
 	uint64_t allocated_at;          /* offset in this file */
 	struct gantry_region *inflight; /* of SET_INFLIGHT_FD; NULL: none */
 	uint32_t inflight_num;          /* entries of each ring in it */
 	uint32_t inflight_queues;
-	bool drains_queue; /* for GET_VRING_BASE or SET_STATUS */
+	struct gantry_region *offered; /* of the last GET_INFLIGHT_FD; NULL: none */
+	uint64_t offered_bytes;        /* that the front end needs */
+	uint32_t n_offered;            /* created for this front end */
+	bool drains_queue;             /* for GET_VRING_BASE or SET_STATUS */
+	bool is_revoked;               /* the change in progress has taken too long */
+	struct vhost_role *bound;      /* this role; the argument of the timer of vhost_bound.c */
 
 	uint32_t n_queues;
 	struct vhost_queue *queues;
@@ -226,17 +253,53 @@ void vhost_socket_released(struct vhost_role *role);
 extern const struct vhost_device_ops vhost_queue_ops;
 int vhost_queue_open(struct vhost_role *role, uint32_t index);
 void vhost_queue_close(struct vhost_queue *queue);
-/* Stop all queues, then release the memory; vhost_socket_released() follows. */
-void vhost_queue_release_all(struct vhost_role *role);
-/* Unmap the memory of SET_INFLIGHT_FD, if there is any. No queue runs. */
+/* Returns the memory for the requests in flight of a queue; NULL: there is none. */
+void *vhost_queue_inflight(const struct vhost_queue *queue);
+/* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
+int vhost_queue_start(struct vhost_queue *queue);
+/* Take no more requests, and complete those in flight; vhost_queue_drained() follows. */
+void vhost_queue_drain(struct vhost_queue *queue);
+/* Let a queue that runs use the regions in role->memory. */
+void vhost_queue_use_memory(struct vhost_queue *queue);
+/*
+ * Take no more requests in this region, and complete those in flight: vhost_queue_vacated()
+ * follows. A queue whose ring is in the region is drained and suspended instead.
+ */
+void vhost_queue_vacate(struct vhost_queue *queue, uint32_t handle);
+/* Unmap the memory of SET_INFLIGHT_FD and GET_INFLIGHT_FD, if there is any. No queue runs. */
 void vhost_queue_drop_inflight(struct vhost_role *role);
 /* Posted by the lane: a queue that drains has no request any more. arg: the queue */
 void vhost_queue_drained(void *arg);
+/* Posted by the lane: no request uses the region that goes. arg: the queue */
+void vhost_queue_vacated(void *arg);
+
+/* -- vhost_regions.c -- */
+/* Actions of the device. */
+int vhost_regions_set(struct vhost_device *device, struct vhost_message *m);
+int vhost_regions_add(struct vhost_device *device, struct vhost_message *m);
+int vhost_regions_remove(struct vhost_device *device, const struct vhost_msg_region *region);
+/*
+ * Map memory of a descriptor. A process that can write to memory can punch holes into it, and an
+ * access to a hole in huge pages raises SIGBUS if no huge page is free. So huge pages of another
+ * user are rejected. Parameters as region_map.
+ */
+int vhost_regions_map(const struct vhost_role *role, int fd, uint64_t offset, uint64_t bytes,
+		      struct gantry_region **region_p, const char **why_p);
+/* Stop all queues, then release the memory; vhost_socket_released() follows. */
+void vhost_regions_release_all(struct vhost_role *role);
+/* Make the next steps of a change of the memory, as far as they are possible now. */
+void vhost_regions_advance(struct vhost_role *role);
 /* Events of the engine. */
-void vhost_queue_exported(void *arg, uint32_t handle);
-void vhost_queue_unexported(void *arg, uint32_t handle);
+void vhost_regions_exported(void *arg, uint32_t handle);
+void vhost_regions_unexported(void *arg, uint32_t handle);
 /* The session has ended: no event of the engine follows. */
-void vhost_queue_session_ended(struct vhost_role *role);
+void vhost_regions_session_ended(struct vhost_role *role);
+/* The session is paused, and exports the new regions before it resumes: do not wait for that. */
+void vhost_regions_revoked(struct vhost_role *role);
+
+/* -- vhost_bound.c -- */
+/* Queues drain, or regions come or go: limit the time. */
+void vhost_bound_start(struct vhost_role *role);
 
 /* -- vhost_map.c -- */
 /*
@@ -249,6 +312,15 @@ void vhost_unmap(struct gantry_region *region);
 
 /* -- vhost_lane.c -- */
 extern const struct gantry_poller vhost_lane_poller; /* a template without `self` */
+/* Parameters of vhost_lane_vacate(). */
+struct vhost_vacate {
+	struct vhost_queue *queue;
+	struct vhost_memory staying, going;
+};
+/* The time for draining is over. arg: the queue, which drains */
+void vhost_lane_abandon(void *arg);
+/* Use the staying regions only, and report when no request uses the going region. */
+void vhost_lane_vacate(void *arg);
 void vhost_lane_complete(void *engine_queue, struct gantry_io *io);
 /* Return a request to the guest. */
 void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request);

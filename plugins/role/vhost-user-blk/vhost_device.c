@@ -322,6 +322,38 @@ static int set_inflight(struct vhost_device *device, struct vhost_message *m,
 	return device->ops->inflight_set(device, m);
 }
 
+static int has_slots(struct vhost_device *device)
+{
+	return has(device->protocol, VHOST_P_MEM_SLOTS)
+		       ? 0
+		       : fail(device, "protocol feature was not accepted");
+}
+
+static int get_slots(struct vhost_device *device, struct vhost_message *m,
+		     struct vhost_reply *reply)
+{
+	answer_u64(reply, m, device->n_slots);
+	return has_slots(device);
+}
+
+static int add_region(struct vhost_device *device, struct vhost_message *m,
+		      struct vhost_reply *reply)
+{
+	const int rc = has_slots(device);
+
+	(void)reply;
+	return rc != 0 ? rc : device->ops->region_add(device, m);
+}
+
+static int remove_region(struct vhost_device *device, struct vhost_message *m,
+			 struct vhost_reply *reply)
+{
+	const int rc = has_slots(device);
+
+	(void)reply;
+	return rc != 0 ? rc : device->ops->region_remove(device, &m->payload.slot.region);
+}
+
 static int set_backend_fd(struct vhost_device *device, struct vhost_message *m,
 			  struct vhost_reply *reply)
 {
@@ -399,6 +431,9 @@ static handler *const handlers[VHOST_REQUEST_COUNT] = {
 	[VHOST_GET_CONFIG] = get_config,
 	[VHOST_GET_INFLIGHT_FD] = get_inflight,
 	[VHOST_SET_INFLIGHT_FD] = set_inflight,
+	[VHOST_GET_MAX_MEM_SLOTS] = get_slots,
+	[VHOST_ADD_MEM_REG] = add_region,
+	[VHOST_REM_MEM_REG] = remove_region,
 	[VHOST_SET_STATUS] = set_status,
 	[VHOST_GET_STATUS] = get_status,
 	[VHOST_SET_CONFIG] = set_nothing, /* no field of the configuration space can be written */

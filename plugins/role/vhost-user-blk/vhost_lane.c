@@ -109,6 +109,8 @@ static uint32_t written(const struct vhost_request *request)
 static void release(struct vhost_queue *queue, struct vhost_request *request)
 {
 	queue->busy[request->id] = 0;
+	queue->n_vacating -= request->is_vacating;
+	request->is_taken = request->is_vacating = request->is_abandoned = 0;
 	request->next = queue->free;
 	queue->free = request;
 	queue->n_requests--;
@@ -116,6 +118,10 @@ static void release(struct vhost_queue *queue, struct vhost_request *request)
 
 void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 {
+	if (gantry_unlikely(request->is_abandoned)) {
+		release(queue, request);
+		return;
+	}
 	gantry_count(queue->counters.requests, 1);
 	if (request->status != GANTRY_S_OK)
 		gantry_count(queue->counters.failed, 1);
@@ -137,7 +143,8 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
  */
 static void end(struct vhost_queue *queue, struct vhost_request *request)
 {
-	if (request->is_doubtful && !request->is_lost && queue->engine->n_doubtful != 0)
+	if (request->is_doubtful && !request->is_lost && !request->is_abandoned &&
+	    queue->engine->n_doubtful != 0)
 		vhost_list_add(&queue->doubtful, request);
 	else
 		vhost_lane_answer(queue, request);
@@ -152,6 +159,7 @@ void vhost_lane_complete(void *engine_queue, struct gantry_io *io)
 	if (gantry_engine_completed(engine, io))
 		return;
 	request = queue->ios[io->slot].request;
+	request->is_abandoned |= queue->is_reclaiming;
 	vhost_request_io_done(queue, io);
 	gantry_engine_put(engine, io);
 	if (request->n_ios == 0 && request->is_submitted)
@@ -209,6 +217,7 @@ static struct vhost_request *take(struct vhost_queue *queue)
 	queue->busy[id] = 1;
 	queue->n_requests++;
 	request->id = id;
+	request->is_taken = 1;
 	request->is_submitted = request->is_doubtful = request->is_lost = 0;
 	request->status = GANTRY_S_OK;
 	request->n_ios = request->n = request->at = request->skip = 0;
@@ -262,21 +271,57 @@ static int submit_waiting(struct vhost_queue *queue)
 	return n;
 }
 
+/* Forget a request that the guest gets no answer to. */
+static void forget(struct vhost_queue *queue, struct vhost_request *request)
+{
+	request->is_abandoned = request->is_submitted = 1;
+	if (request->n_ios == 0)
+		release(queue, request);
+}
+
+/*
+ * Take back the IOs in flight when no peer can access the memory any more, and forget their
+ * requests. A request with an IO that a stage holds is forgotten when that completes.
+ */
+static int abandon_requests(struct vhost_queue *queue)
+{
+	struct vhost_request *request;
+	int n;
+
+	queue->is_reclaiming = true;
+	n = queue->engine->ops->reclaim(queue->engine);
+	queue->is_reclaiming = false;
+	if (n < 0)
+		return 0;
+	while ((request = vhost_list_take(&queue->waiting)))
+		forget(queue, request);
+	while ((request = vhost_list_take(&queue->doubtful)))
+		forget(queue, request);
+	return n;
+}
+
+void vhost_lane_abandon(void *arg)
+{
+	struct vhost_queue *queue = arg;
+
+	queue->abandons = true;
+}
+
 /*
  * Returns true if the queue may take a request. A queue that drains still takes those that an
  * earlier process left in flight, because the base of a stopped vring counts them as taken.
  */
 static bool may_take(const struct vhost_queue *queue)
 {
-	return queue->is_enabled ||
-	       (queue->reports_drained && vhost_ring_has_resubmit(&queue->ring));
+	return queue->is_enabled || (queue->reports_drained && !queue->abandons &&
+				     vhost_ring_has_resubmit(&queue->ring));
 }
 
 /* Returns true if the queue drains, and is drained. */
 static bool is_drained(const struct vhost_queue *queue)
 {
 	return queue->reports_drained && queue->n_requests == 0 &&
-	       (queue->is_broken || !vhost_ring_has_resubmit(&queue->ring));
+	       (queue->is_broken || queue->abandons || !vhost_ring_has_resubmit(&queue->ring));
 }
 
 static int take_requests(struct vhost_queue *queue)
@@ -310,6 +355,41 @@ static void call(struct vhost_queue *queue)
 		signal_fd(queue->call);
 }
 
+/* -- a region that goes -- */
+
+static bool uses(const struct vhost_request *request, const struct vhost_region *region)
+{
+	/* the rest of its ring memory was read when the request was taken */
+	if ((uintptr_t)request->status_addr - (uintptr_t)region->addr < region->bytes)
+		return true;
+	for (uint32_t i = 0; i < request->n; i++)
+		if (request->piece[i].handle == region->handle)
+			return true;
+	return false;
+}
+
+void vhost_lane_vacate(void *arg)
+{
+	const struct vhost_vacate *vacate = arg;
+	struct vhost_queue *queue = vacate->queue;
+
+	queue->memory = vacate->staying;
+	queue->reports_vacated = true;
+	for (uint32_t i = 0; i < VHOST_RING_MAX; i++) {
+		struct vhost_request *request = &queue->requests[i];
+
+		if (!request->is_taken || !uses(request, &vacate->going.region[0]))
+			continue;
+		request->is_vacating = 1;
+		queue->n_vacating++;
+	}
+}
+
+static bool is_vacated(const struct vhost_queue *queue)
+{
+	return queue->reports_vacated && queue->n_vacating == 0;
+}
+
 /* -- the poller -- */
 
 static int poll_queue(void *self)
@@ -318,11 +398,18 @@ static int poll_queue(void *self)
 	const struct gantry_role_host *rh = queue->role->rh;
 	int n = gantry_engine_poll(queue->engine);
 
+	if (gantry_unlikely(queue->abandons))
+		n += abandon_requests(queue);
 	n += submit_waiting(queue);
 	n += take_requests(queue);
 	settle(queue);
 	if (queue->wants_call)
 		call(queue);
+	if (gantry_unlikely(is_vacated(queue))) {
+		queue->reports_vacated = false;
+		rh->post(rh, vhost_queue_vacated, queue);
+		n++;
+	}
 	if (gantry_unlikely(is_drained(queue))) {
 		queue->reports_drained = false;
 		rh->post(rh, vhost_queue_drained, queue);
@@ -335,7 +422,7 @@ static int arm(void *self)
 {
 	struct vhost_queue *queue = self;
 
-	if (queue->wants_call || is_drained(queue))
+	if (queue->wants_call || is_drained(queue) || is_vacated(queue))
 		return 1;
 	if (!queue->is_enabled || queue->is_broken)
 		return 0;

@@ -32,6 +32,10 @@ static const struct rule {
 	/* QEMU sends the payload with 4 bytes of padding */
 	[VHOST_GET_INFLIGHT_FD] = {"GET_INFLIGHT_FD", 20, 24, 0},
 	[VHOST_SET_INFLIGHT_FD] = {"SET_INFLIGHT_FD", 20, 24, 1},
+	[VHOST_GET_MAX_MEM_SLOTS] = {"GET_MAX_MEM_SLOTS", 0, 0, 0},
+	[VHOST_ADD_MEM_REG] = {"ADD_MEM_REG", 40, 40, 1},
+	/* a front end can send a descriptor, which is closed and not used */
+	[VHOST_REM_MEM_REG] = {"REM_MEM_REG", 40, 40, 1},
 	[VHOST_SET_STATUS] = {"SET_STATUS", 8, 8, 0},
 	[VHOST_GET_STATUS] = {"GET_STATUS", 0, 0, 0},
 };
@@ -74,9 +78,15 @@ static bool fits(uint64_t at, uint64_t bytes)
 	return bytes != 0 && at <= UINT64_MAX - bytes;
 }
 
-static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+bool vhost_ranges_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
 	return a < b + b_bytes && b < a + a_bytes;
+}
+
+static bool is_sound(const struct vhost_msg_region *region)
+{
+	return fits(region->gpa, region->bytes) && fits(region->uva, region->bytes) &&
+	       fits(region->offset, region->bytes);
 }
 
 /* Each address of the guest and of the front end is in one region at most. */
@@ -93,15 +103,23 @@ static const char *check_memory(const struct vhost_message *m)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct vhost_msg_region *a = &region[i];
 
-		if (!fits(a->gpa, a->bytes) || !fits(a->uva, a->bytes) ||
-		    !fits(a->offset, a->bytes))
+		if (!is_sound(a))
 			return "a region is empty or wraps around";
 		for (uint32_t k = 0; k < i; k++)
-			if (overlap(a->gpa, a->bytes, region[k].gpa, region[k].bytes) ||
-			    overlap(a->uva, a->bytes, region[k].uva, region[k].bytes))
+			if (vhost_ranges_overlap(a->gpa, a->bytes, region[k].gpa,
+						 region[k].bytes) ||
+			    vhost_ranges_overlap(a->uva, a->bytes, region[k].uva, region[k].bytes))
 				return "regions overlap";
 	}
 	return NULL;
+}
+
+static const char *check_slot(const struct vhost_message *m)
+{
+	if (!is_sound(&m->payload.slot.region))
+		return "a region is empty or wraps around";
+	return m->type == VHOST_REM_MEM_REG || m->n_fds == 1 ? NULL
+							     : "number of descriptors is not 1";
 }
 
 static const char *check_config(const struct vhost_message *m)
@@ -131,6 +149,9 @@ const char *vhost_message_parse(const struct vhost_message *m)
 	switch (m->type) {
 	case VHOST_SET_MEM_TABLE:
 		return check_memory(m);
+	case VHOST_ADD_MEM_REG:
+	case VHOST_REM_MEM_REG:
+		return check_slot(m);
 	case VHOST_GET_CONFIG:
 	case VHOST_SET_CONFIG:
 		return check_config(m);

@@ -18,6 +18,7 @@
 #define VHOST_PAYLOAD_MAX 512u /* no accepted message is longer */
 #define VHOST_FDS_MAX 8u
 #define VHOST_REGIONS_MAX 8u /* limit of SET_MEM_TABLE */
+#define VHOST_SLOTS_MAX 32u  /* regions in use at a time */
 #define VHOST_QUEUES_MAX 16u
 #define VHOST_RING_MAX 1024u  /* limit of the entries of a ring */
 #define VHOST_CONFIG_MAX 256u /* limit of the payload of GET_CONFIG */
@@ -37,6 +38,7 @@ enum vhost_protocol_feature {
 	VHOST_P_BACKEND_REQ = 5,
 	VHOST_P_CONFIG = 9,
 	VHOST_P_INFLIGHT = 12,
+	VHOST_P_MEM_SLOTS = 15,
 	VHOST_P_STATUS = 16
 };
 
@@ -63,6 +65,9 @@ enum vhost_request_type {
 	VHOST_SET_CONFIG = 25,
 	VHOST_GET_INFLIGHT_FD = 31,
 	VHOST_SET_INFLIGHT_FD = 32,
+	VHOST_GET_MAX_MEM_SLOTS = 36,
+	VHOST_ADD_MEM_REG = 37,
+	VHOST_REM_MEM_REG = 38,
 	VHOST_SET_STATUS = 39,
 	VHOST_GET_STATUS = 40,
 	VHOST_REQUEST_COUNT
@@ -92,6 +97,10 @@ struct vhost_message {
 			uint32_t count, padding;
 			struct vhost_msg_region region[VHOST_REGIONS_MAX];
 		} memory;
+		struct {
+			uint64_t padding;
+			struct vhost_msg_region region;
+		} slot;
 		struct {
 			uint32_t offset, size, flags;
 			uint8_t data[VHOST_CONFIG_MAX];
@@ -123,6 +132,8 @@ const char *vhost_message_header(const void *bytes, struct vhost_message *m);
  * thread   any
  */
 const char *vhost_message_parse(const struct vhost_message *m);
+/* vhost_ranges_overlap - neither range wraps around. Any thread. */
+bool vhost_ranges_overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes);
 /* vhost_message_name - returns the name of a request as in the specification. Any thread. */
 const char *vhost_message_name(uint32_t type);
 
@@ -148,6 +159,10 @@ struct vhost_device;
 struct vhost_device_ops {
 	/* Replace the guest memory by the regions of SET_MEM_TABLE. Takes the descriptors of m. */
 	int (*memory)(struct vhost_device *device, struct vhost_message *m);
+	/* Add a region to the guest memory. Takes the descriptor of m. */
+	int (*region_add)(struct vhost_device *device, struct vhost_message *m);
+	/* Remove the region with these addresses and this size; the offset does not matter. */
+	int (*region_remove)(struct vhost_device *device, const struct vhost_msg_region *region);
 	/*
 	 * Check a descriptor for kick, call or error before a vring gets it. Never -EINPROGRESS. If
 	 * it fails, the vring keeps its former descriptor.
@@ -183,6 +198,7 @@ struct vhost_device {
 	uint64_t protocol_offered, protocol; /* of vhost-user */
 	uint32_t n_queues;
 	uint8_t status;               /* VIRTIO_CONFIG_S_*, of SET_STATUS; and NEEDS_RESET */
+	uint32_t n_slots;             /* limit of the regions at a time */
 	int backend_fd;               /* for requests of the device; -1: none */
 	const char *fault;            /* why the last message failed */
 	struct vhost_message pending; /* the message that waits for vhost_device_continue() */
@@ -199,8 +215,8 @@ struct vhost_reply {
 };
 
 /*
- * vhost_device_init - reset a device when a front end connects. Keeps ops, n_queues, offered and
- * protocol_offered.
+ * vhost_device_init - reset a device when a front end connects. Keeps ops, n_queues, n_slots,
+ * offered and protocol_offered.
  */
 void vhost_device_init(struct vhost_device *device);
 /* vhost_device_fini - close all descriptors of the device. */

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vhost_queue.c - the queues of a device, and its guest memory. Control thread.
+ * vhost_queue.c - the queues of a device. Control thread.
  *
  * A queue is polled while its vring is started. It is drained before its vring stops, and before
- * the guest memory changes:
- *
- *      SET_MEM_TABLE -> map the new regions -> allocate their pages -> drain all queues
- *                    -> unexport the old regions -> export the new regions -> start the queues
- *                    -> answer
- *
- * So no peer accesses the old memory when SET_MEM_TABLE is answered.
- *
- * Peers reject a memfd that lacks pages, also outside the mapped regions. So the role allocates the
- * pages of the whole file.
+ * the memory of its ring goes: see vhost_regions.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,18 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <gantry/memfd.h>
 
 #include "vhost.h"
 
-/*
- * Bytes allocated in one turn of the control thread. The kernel needs up to a second to clear a
- * GiB, and between the parts the control thread must send heartbeats.
- */
-#define ALLOCATE_STEP (16ull << 20)
+/* memories that GET_INFLIGHT_FD creates for a front end, which can keep them: 4 MiB in all */
+#define INFLIGHT_MAX 16u
 
 /* -- start and stop -- */
 
@@ -61,8 +46,7 @@ static void change_queue(struct vhost_queue *queue)
 		queue->role->rh->lane_call(queue->lane, change_on_lane, &change);
 }
 
-/* Returns the memory for the requests in flight of a queue; NULL: there is none. */
-static void *inflight_of(const struct vhost_queue *queue)
+void *vhost_queue_inflight(const struct vhost_queue *queue)
 {
 	const struct vhost_role *role = queue->role;
 	/* the driver can accept another kind of ring after SET_INFLIGHT_FD */
@@ -95,13 +79,12 @@ static bool is_stream(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
 }
 
-/* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
-static int start_queue(struct vhost_queue *queue)
+int vhost_queue_start(struct vhost_queue *queue)
 {
 	struct vhost_role *role = queue->role;
 	const struct vhost_vring *vring = &role->device.vring[queue->index];
 	struct gantry_poller poller = vhost_lane_poller;
-	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, inflight_of(queue),
+	int rc = vhost_ring_init(&queue->ring, vring, &role->memory, vhost_queue_inflight(queue),
 				 role->device.features);
 
 	if (rc != 0) {
@@ -119,10 +102,12 @@ static int start_queue(struct vhost_queue *queue)
 	queue->err = vring->err;
 	queue->kick = vring->kick;
 	queue->is_enabled = vring->enabled;
+	queue->abandons = false;
 	queue->wants_call = true; /* the guest may have missed an interrupt */
 	poller.self = queue;
 	rc = role->rh->poller_add(queue->lane, &poller);
 	queue->is_polled = rc == 0;
+	queue->is_suspended = false;
 	if (rc != 0)
 		role->device.fault = "the kick descriptor cannot be polled";
 	return rc;
@@ -136,130 +121,12 @@ static void drain_on_lane(void *arg)
 	queue->reports_drained = true;
 }
 
-static void drain_queue(struct vhost_queue *queue)
+void vhost_queue_drain(struct vhost_queue *queue)
 {
 	if (!queue->is_polled || queue->is_draining)
 		return;
 	queue->is_draining = true;
 	queue->role->rh->lane_call(queue->lane, drain_on_lane, queue);
-}
-
-/* -- guest memory -- */
-
-static void drop_regions(struct vhost_role *role, struct gantry_region **region, uint32_t *n_p)
-{
-	for (uint32_t i = 0; i < *n_p; i++)
-		if (vhost_copies(role))
-			vhost_unmap(region[i]);
-		else
-			role->rh->region_destroy(role->rh, region[i], 1);
-	*n_p = 0;
-}
-
-static void log_memory(const struct vhost_role *role, uint32_t index,
-		       const struct vhost_msg_region *region, int rc, const char *why)
-{
-	gantry_log_error(
-		role->host, "guest memory rejected: %s (region=%u, gpa=0x%llx, bytes=%llu): %s%s",
-		why, index, (unsigned long long)region->gpa, (unsigned long long)region->bytes,
-		strerror(-rc),
-		vhost_copies(role) ? ""
-				   : ": use -object memory-backend-memfd,share=on,seal=on, "
-				     "or memory=\"copy\"");
-}
-
-/*
- * Map memory of a descriptor. A process that can write to memory can punch holes into it, and an
- * access to a hole in huge pages raises SIGBUS if no huge page is free. So huge pages of another
- * user are rejected. Parameters as region_map.
- */
-static int map_region(const struct vhost_role *role, int fd, uint64_t offset, uint64_t bytes,
-		      struct gantry_region **region_p, const char **why_p)
-{
-	*why_p = "huge pages of another user, who can free them";
-	if (role->is_foreign && gantry_memfd_is_huge(fd) > 0)
-		return -EPERM;
-	return role->rh->region_map(role->rh, fd, offset, bytes, region_p, why_p);
-}
-
-/* Map the regions of a message. Returns 0; or -errno, and some are mapped; logs the cause. */
-static int map_regions(struct vhost_role *role, struct vhost_message *m)
-{
-	struct vhost_memory *memory = &role->next_memory;
-
-	for (uint32_t i = 0; i < m->payload.memory.count; i++) {
-		const struct vhost_msg_region *from = &m->payload.memory.region[i];
-		const char *why;
-		int rc = vhost_copies(role) ? vhost_map(m->fds[i], from->offset, from->bytes,
-							&role->next_region[i], &why)
-					    : map_region(role, m->fds[i], from->offset, from->bytes,
-							 &role->next_region[i], &why);
-
-		if (rc != 0) {
-			log_memory(role, i, from, rc, why);
-			return rc;
-		}
-		m->fds[i] = -1;
-		memory->region[i] = (struct vhost_region){.gpa = from->gpa,
-							  .bytes = from->bytes,
-							  .uva = from->uva,
-							  .addr = role->next_region[i]->addr,
-							  .handle = VHOST_FIRST_HANDLE + i};
-		memory->n = i + 1;
-	}
-	return 0;
-}
-
-/* Returns a + b; UINT64_MAX: the sum is larger. */
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-/* Returns true if an earlier region is in the same file. */
-static bool has_earlier_region(const struct vhost_role *role, uint32_t index, const struct stat *st)
-{
-	struct stat other;
-
-	for (uint32_t i = 0; i < index; i++)
-		if (fstat(role->next_region[i]->fd, &other) == 0 && other.st_dev == st->st_dev &&
-		    other.st_ino == st->st_ino)
-			return true;
-	return false;
-}
-
-/*
- * Compare each new region with what the peer accepts when the old regions are released, and their
- * files, whose pages are to be allocated, with that for all regions. Returns 0 or -errno; logs the
- * cause.
- */
-static int check_limit(const struct vhost_role *role)
-{
-	uint64_t limit = role->rh->engine->export_limit(role->engine), largest = 0, files = 0,
-		 all = 0;
-	struct stat st;
-
-	for (uint32_t i = 0; i < role->memory.n; i++)
-		limit = sum(limit, role->memory.region[i].bytes);
-	for (uint32_t i = 0; i < role->next_memory.n; i++) {
-		uint64_t bytes = role->next_memory.region[i].bytes;
-
-		if (fstat(role->next_region[i]->fd, &st))
-			return -errno;
-		largest = bytes > largest ? bytes : largest;
-		all = sum(all, limit);
-		if (!has_earlier_region(role, i, &st))
-			files = sum(files, (uint64_t)st.st_size);
-	}
-	if (largest <= limit && files <= all)
-		return 0;
-	gantry_log_error(role->host,
-			 "guest memory rejected: larger than a server accepts (regions=%u, "
-			 "largest=%llu, files=%llu, limit=%llu): raise max_region_bytes "
-			 "or max_bytes of the devices, or give the virtual machine less memory",
-			 role->next_memory.n, (unsigned long long)largest,
-			 (unsigned long long)files, (unsigned long long)limit);
-	return -E2BIG;
 }
 
 static bool is_draining(const struct vhost_role *role)
@@ -268,118 +135,6 @@ static bool is_draining(const struct vhost_role *role)
 		if (role->queues[i].is_draining)
 			return true;
 	return false;
-}
-
-static void unexport_all(struct vhost_role *role)
-{
-	role->step = VHOST_MEMORY_UNEXPORT;
-	for (uint32_t i = 0; i < role->memory.n; i++)
-		if (role->rh->engine->region_unexport(role->engine,
-						      role->memory.region[i].handle) == 0)
-			role->n_pending++;
-}
-
-static void export_all(struct vhost_role *role)
-{
-	role->step = VHOST_MEMORY_EXPORT;
-	role->memory_rc = 0;
-	role->memory = role->next_memory;
-	memcpy(role->region, role->next_region, sizeof(role->region));
-	role->next_memory.n = 0;
-	for (uint32_t i = 0; i < role->memory.n && !vhost_copies(role); i++) {
-		const struct vhost_region *region = &role->memory.region[i];
-		int rc = role->rh->engine->region_export(role->engine, role->region[i],
-							 region->handle);
-
-		if (rc == 0) {
-			role->n_pending++;
-			continue;
-		}
-		if (rc == -E2BIG)
-			gantry_log_error(role->host,
-					 "guest memory is too large (region=%u, bytes=%llu): raise "
-					 "max_region_bytes of the server and max_bytes of the "
-					 "devices, or give the virtual machine less memory",
-					 i, (unsigned long long)region->bytes);
-		role->device.fault = "the guest memory cannot be exported";
-		role->memory_rc = rc;
-	}
-}
-
-/*
- * The new memory can be used: start the queues. The old memory is released, so after a failure no
- * queue can run: end the connection.
- */
-static void finish_memory(struct vhost_role *role)
-{
-	int rc = role->memory_rc;
-
-	role->step = VHOST_MEMORY_STABLE;
-	for (uint32_t i = 0; i < role->n_queues && rc == 0; i++)
-		if (role->device.vring[i].started)
-			rc = start_queue(&role->queues[i]);
-	vhost_socket_continue(role, rc != 0 ? -EPROTO : 0);
-}
-
-/* Make the next steps of a change of the memory, as far as they are possible now. */
-static void advance_memory(struct vhost_role *role)
-{
-	if (role->step == VHOST_MEMORY_DRAIN && !is_draining(role))
-		unexport_all(role);
-	if (role->step == VHOST_MEMORY_UNEXPORT && role->n_pending == 0) {
-		drop_regions(role, role->region, &role->memory.n);
-		if (role->phase == VHOST_LEAVING) {
-			role->step = VHOST_MEMORY_STABLE;
-			vhost_socket_released(role);
-			return;
-		}
-		export_all(role);
-	}
-	if (role->step == VHOST_MEMORY_EXPORT && role->n_pending == 0) {
-		if (role->phase == VHOST_LEAVING)
-			vhost_queue_release_all(role);
-		else
-			finish_memory(role);
-	}
-}
-
-static void begin_memory_change(struct vhost_role *role)
-{
-	role->step = VHOST_MEMORY_DRAIN;
-	for (uint32_t i = 0; i < role->n_queues; i++)
-		drain_queue(&role->queues[i]);
-}
-
-void vhost_queue_release_all(struct vhost_role *role)
-{
-	drop_regions(role, role->next_region, &role->next_memory.n);
-	role->drains_queue = false;
-	if (role->n_pending != 0 ||
-	    (role->step != VHOST_MEMORY_STABLE && role->step != VHOST_MEMORY_EXPORT))
-		return; /* the change continues, and ends with the release */
-	begin_memory_change(role);
-	advance_memory(role);
-}
-
-void vhost_queue_exported(void *arg, uint32_t handle)
-{
-	struct vhost_role *role = arg;
-
-	(void)handle;
-	role->n_pending--;
-	advance_memory(role);
-}
-
-void vhost_queue_unexported(void *arg, uint32_t handle)
-{
-	vhost_queue_exported(arg, handle);
-}
-
-void vhost_queue_session_ended(struct vhost_role *role)
-{
-	role->n_pending = 0;
-	if (role->step != VHOST_MEMORY_STABLE)
-		advance_memory(role);
 }
 
 void vhost_queue_drained(void *arg)
@@ -391,11 +146,63 @@ void vhost_queue_drained(void *arg)
 	queue->is_polled = queue->is_draining = false;
 	role->device.vring[queue->index].base = vhost_ring_base(&queue->ring);
 	if (role->step != VHOST_MEMORY_STABLE) {
-		advance_memory(role);
+		vhost_regions_advance(role);
 	} else if (role->drains_queue && !is_draining(role)) {
 		role->drains_queue = false;
 		vhost_socket_continue(role, 0);
 	}
+}
+
+/* -- regions that go -- */
+
+static void use_on_lane(void *arg)
+{
+	struct vhost_queue *queue = arg;
+
+	queue->memory = queue->role->memory;
+}
+
+void vhost_queue_use_memory(struct vhost_queue *queue)
+{
+	queue->role->rh->lane_call(queue->lane, use_on_lane, queue);
+}
+
+static bool is_ring_in(const struct vhost_queue *queue, const struct vhost_memory *one)
+{
+	const struct vhost_vring *vring = &queue->role->device.vring[queue->index];
+
+	return vhost_memory_at(one, vring->desc, 1) || vhost_memory_at(one, vring->avail, 1) ||
+	       vhost_memory_at(one, vring->used, 1);
+}
+
+void vhost_queue_vacate(struct vhost_queue *queue, uint32_t handle)
+{
+	struct vhost_vacate vacate = {.queue = queue};
+	const struct vhost_memory *memory = &queue->role->memory;
+
+	for (uint32_t i = 0; i < memory->n; i++) {
+		struct vhost_memory *to = memory->region[i].handle == handle ? &vacate.going
+									     : &vacate.staying;
+
+		to->region[to->n++] = memory->region[i];
+	}
+	if (!queue->is_polled || queue->is_draining)
+		return;
+	if (is_ring_in(queue, &vacate.going)) {
+		queue->is_suspended = true;
+		vhost_queue_drain(queue);
+		return;
+	}
+	queue->is_vacating = true;
+	queue->role->rh->lane_call(queue->lane, vhost_lane_vacate, &vacate);
+}
+
+void vhost_queue_vacated(void *arg)
+{
+	struct vhost_queue *queue = arg;
+
+	queue->is_vacating = false;
+	vhost_regions_advance(queue->role);
 }
 
 /* -- actions of the device -- */
@@ -403,90 +210,6 @@ void vhost_queue_drained(void *arg)
 static struct vhost_role *role_of(struct vhost_device *device)
 {
 	return (struct vhost_role *)((char *)device - offsetof(struct vhost_role, device));
-}
-
-static void allocate(void *arg);
-
-/* Continue in a later turn of the control thread. */
-static void allocate_later(struct vhost_role *role)
-{
-	if (role->rh->after(role->rh, 0, allocate, role) != 0)
-		role->rh->post(role->rh, allocate, role);
-}
-
-/* The pages are allocated, or cannot be allocated. */
-static void end_allocation(struct vhost_role *role, int rc)
-{
-	if (rc == 0 || role->phase == VHOST_LEAVING) {
-		begin_memory_change(role);
-		advance_memory(role);
-		return;
-	}
-	gantry_log_error(role->host,
-			 "guest memory cannot be allocated (region=%u, offset=%llu): %s: give the "
-			 "virtual machine less memory, or prealloc=on with huge pages",
-			 role->allocating, (unsigned long long)role->allocated_at, strerror(-rc));
-	role->device.fault = "the guest memory cannot be allocated";
-	role->step = VHOST_MEMORY_STABLE;
-	drop_regions(role, role->next_region, &role->next_memory.n);
-	vhost_socket_continue(role, rc);
-}
-
-/* Allocate missing pages of the files of the new regions, a part in each turn. */
-static void allocate(void *arg)
-{
-	struct vhost_role *role = arg;
-	uint64_t left;
-	struct stat st;
-	int fd;
-
-	if (role->step != VHOST_MEMORY_ALLOCATE)
-		return;
-	vhost_socket_check(role);
-	if (role->phase == VHOST_LEAVING || role->allocating == role->next_memory.n) {
-		end_allocation(role, 0);
-		return;
-	}
-	fd = role->next_region[role->allocating]->fd;
-	if (fstat(fd, &st)) {
-		end_allocation(role, -errno);
-		return;
-	}
-	left = (uint64_t)st.st_size - role->allocated_at;
-	if (left == 0 || st.st_blocks >= (st.st_size + 511) / 512) {
-		role->allocating++;
-		role->allocated_at = 0;
-	} else {
-		left = left < ALLOCATE_STEP ? left : ALLOCATE_STEP;
-		if (fallocate(fd, 0, (off_t)role->allocated_at, (off_t)left) == 0) {
-			role->allocated_at += left;
-		} else if (errno != EINTR) {
-			end_allocation(role, errno == ENOSPC ? -ENOMEM : -errno);
-			return;
-		}
-	}
-	allocate_later(role);
-}
-
-static int memory(struct vhost_device *device, struct vhost_message *m)
-{
-	struct vhost_role *role = role_of(device);
-	int rc;
-
-	device->fault = "the guest memory cannot be used";
-	rc = m->payload.memory.count == 0 ? -EINVAL : map_regions(role, m);
-	if (rc == 0 && !vhost_copies(role))
-		rc = check_limit(role);
-	if (rc != 0) {
-		drop_regions(role, role->next_region, &role->next_memory.n);
-		return rc;
-	}
-	role->step = VHOST_MEMORY_ALLOCATE;
-	role->allocating = vhost_copies(role) ? role->next_memory.n : 0; /* else: all of them */
-	role->allocated_at = 0;
-	/* allocate() must run after this function has returned -EINPROGRESS */
-	allocate_later(role);
-	return -EINPROGRESS;
 }
 
 /*
@@ -509,22 +232,24 @@ static int vring(struct vhost_device *device, uint32_t index)
 	struct vhost_role *role = role_of(device);
 	struct vhost_queue *queue = &role->queues[index];
 
-	if (!device->vring[index].started || queue->is_polled) {
+	if (!device->vring[index].started || queue->is_polled || queue->is_suspended) {
 		change_queue(queue);
 		return 0;
 	}
 	queue->is_broken = false;
-	return start_queue(queue);
+	return vhost_queue_start(queue);
 }
 
 static int drain(struct vhost_device *device, uint32_t index)
 {
 	struct vhost_role *role = role_of(device);
 
+	role->queues[index].is_suspended = false;
 	if (!role->queues[index].is_polled)
 		return 0;
 	role->drains_queue = true;
-	drain_queue(&role->queues[index]);
+	vhost_bound_start(role);
+	vhost_queue_drain(&role->queues[index]);
 	return -EINPROGRESS;
 }
 
@@ -533,34 +258,76 @@ static int drain_all(struct vhost_device *device)
 	struct vhost_role *role = role_of(device);
 
 	for (uint32_t i = 0; i < role->n_queues; i++) {
+		role->queues[i].is_suspended = false;
 		role->drains_queue |= role->queues[i].is_polled;
-		drain_queue(&role->queues[i]);
+		vhost_queue_drain(&role->queues[i]);
 	}
-	return role->drains_queue ? -EINPROGRESS : 0;
+	if (!role->drains_queue)
+		return 0;
+	vhost_bound_start(role);
+	return -EINPROGRESS;
 }
 
-/* The front end keeps the memory, so it outlives this process. */
+static bool is_started(const struct vhost_role *role)
+{
+	for (uint32_t i = 0; i < role->n_queues; i++)
+		if (role->device.vring[i].started)
+			return true;
+	return false;
+}
+
+static void drop_offered(struct vhost_role *role)
+{
+	if (role->offered)
+		role->rh->region_destroy(role->rh, role->offered, 1);
+	role->offered = NULL;
+}
+
+/* Create role->offered. Returns 0 or -errno. */
+static int make_offered(struct vhost_role *role, uint64_t bytes)
+{
+	if (role->n_offered == INFLIGHT_MAX)
+		return -ENOSPC;
+	role->n_offered++;
+	drop_offered(role);
+	return role->rh->region_create(role->rh, bytes, 0, &role->offered);
+}
+
+/*
+ * The front end keeps the memory, so it outlives this process. It can ask for it again after each
+ * reset of the guest, and gets the same memory, with zeroes, if no queue uses it.
+ */
 static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t num,
 			uint64_t *bytes_p)
 {
 	struct vhost_role *role = role_of(device);
-	struct gantry_region *region;
 	const uint64_t bytes = queues * vhost_inflight_bytes(num, device->features);
-	int fd, rc = role->rh->region_create(role->rh, bytes, 0, &region);
+	int fd, rc = 0;
 
+	if (role->offered && role->offered_bytes == bytes && !is_started(role))
+		memset(role->offered->addr, 0, role->offered->length);
+	else
+		rc = make_offered(role, bytes);
 	if (rc != 0)
 		return rc;
-	*bytes_p = region->length;
-	fd = fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
-	role->rh->region_destroy(role->rh, region, 1);
+	role->offered_bytes = bytes;
+	*bytes_p = role->offered->length;
+	fd = fcntl(role->offered->fd, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
 
-void vhost_queue_drop_inflight(struct vhost_role *role)
+static void drop_inflight(struct vhost_role *role)
 {
 	if (role->inflight)
 		role->rh->region_destroy(role->rh, role->inflight, 1);
 	role->inflight = NULL;
+}
+
+void vhost_queue_drop_inflight(struct vhost_role *role)
+{
+	drop_inflight(role);
+	drop_offered(role);
+	role->n_offered = 0;
 }
 
 static int inflight_set(struct vhost_device *device, struct vhost_message *m)
@@ -571,10 +338,10 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 	const char *why = "it is too small";
 	int rc = -EINVAL;
 
-	vhost_queue_drop_inflight(role);
+	drop_inflight(role);
 	if (bytes >= queues * vhost_inflight_bytes(num, device->features))
-		rc = map_region(role, m->fds[0], m->payload.inflight.offset, bytes, &role->inflight,
-				&why);
+		rc = vhost_regions_map(role, m->fds[0], m->payload.inflight.offset, bytes,
+				       &role->inflight, &why);
 	if (rc != 0) {
 		gantry_log_warn(role->host,
 				"memory for requests in flight cannot be used (bytes=%llu): %s",
@@ -588,7 +355,9 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 	return 0;
 }
 
-const struct vhost_device_ops vhost_queue_ops = {.memory = memory,
+const struct vhost_device_ops vhost_queue_ops = {.memory = vhost_regions_set,
+						 .region_add = vhost_regions_add,
+						 .region_remove = vhost_regions_remove,
 						 .check_eventfd = check_eventfd,
 						 .vring = vring,
 						 .drain = drain,

@@ -28,7 +28,7 @@ struct vhost_region {
 
 struct vhost_memory {
 	uint32_t n;
-	struct vhost_region region[VHOST_REGIONS_MAX];
+	struct vhost_region region[VHOST_SLOTS_MAX];
 };
 
 /*

@@ -39,6 +39,10 @@ static const struct gantry_option options[] = {
 	 "Serial number of the disk, up to 20 characters. Empty: digits of the UUID of the volume."},
 	{"memory", GANTRY_OPT_CHOICE, AT(memory), "export", 0, 0, memory_modes, NULL,
 	 "What the role does with the memory of the guest: export it, or copy all data."},
+	{"drain_timeout", GANTRY_OPT_TIME, AT(drain_timeout_ns), "5s", 0, 3600000000000, NULL, NULL,
+	 "Longest wait for requests in flight before a change of queue or memory; 0: no limit."},
+	{"memory_slots", GANTRY_OPT_INT, AT(memory_slots), "8", 8, VHOST_SLOTS_MAX, NULL, NULL,
+	 "Regions of guest memory at a time. The session needs one more: see max_regions of each server."},
 	GANTRY_OPTION_END,
 };
 
@@ -92,7 +96,8 @@ static void offer(struct vhost_role *role)
 		device->offered |= 1ull << VIRTIO_BLK_F_MQ;
 	device->protocol_offered = 1ull << VHOST_P_MQ | 1ull << VHOST_P_REPLY_ACK |
 				   1ull << VHOST_P_BACKEND_REQ | 1ull << VHOST_P_CONFIG |
-				   1ull << VHOST_P_INFLIGHT | 1ull << VHOST_P_STATUS;
+				   1ull << VHOST_P_INFLIGHT | 1ull << VHOST_P_MEM_SLOTS |
+				   1ull << VHOST_P_STATUS;
 }
 
 /* Without the option the serial number is the start of the UUID in hexadecimal digits. */
@@ -138,6 +143,7 @@ void vhost_role_check_end(struct vhost_role *role)
 		return;
 	}
 	role->is_finished = true;
+	role->rh->after_cancel(role->rh, &role->bound);
 	role->rh->engine->free(role->engine);
 	role->engine = NULL;
 	role->rh->finished(role->rh, role->has_failed);
@@ -227,7 +233,7 @@ static void closed(void *arg, int reason, const char *text)
 	if (reason != 0 && !role->is_stopping)
 		role->has_failed = true;
 	role->is_closed = true;
-	vhost_queue_session_ended(role);
+	vhost_regions_session_ended(role);
 	stop(role);
 }
 
@@ -235,8 +241,8 @@ static const struct gantry_engine_events events = {.ready = ready,
 						   .started = started,
 						   .resized = resized,
 						   .closed = closed,
-						   .exported = vhost_queue_exported,
-						   .unexported = vhost_queue_unexported};
+						   .exported = vhost_regions_exported,
+						   .unexported = vhost_regions_unexported};
 
 /* -- the role -- */
 
@@ -263,6 +269,7 @@ static int vhost_open(const struct gantry_role_host *rh, const void *conf, void 
 	role->listen_fd = role->fd = -1;
 	role->device.ops = &vhost_queue_ops;
 	role->device.n_queues = rh->n_lanes;
+	role->device.n_slots = (uint32_t)role->conf->memory_slots;
 	vhost_device_init(&role->device);
 	role->connections = rh->host->counter(rh->host, "front_ends_connected");
 	role->queues = gantry_zalloc_lines(rh->n_lanes * sizeof(*role->queues));
@@ -285,11 +292,11 @@ static int vhost_open(const struct gantry_role_host *rh, const void *conf, void 
 static int vhost_start(void *arg)
 {
 	struct vhost_role *role = arg;
-	const struct gantry_engine_attr attr = {.n_queues = role->n_queues,
-						.depth = (uint32_t)role->conf->depth,
-						.complete = vhost_lane_complete,
-						.regions = vhost_copies(role) ? 0
-									      : VHOST_REGIONS_MAX};
+	const struct gantry_engine_attr attr = {
+		.n_queues = role->n_queues,
+		.depth = (uint32_t)role->conf->depth,
+		.complete = vhost_lane_complete,
+		.regions = vhost_copies(role) ? 0 : (uint32_t)role->conf->memory_slots};
 	int rc = role->rh->engine->open(role->rh, &attr, &events, role, &role->engine);
 
 	role->is_closed = rc != 0;
@@ -332,7 +339,9 @@ static void vhost_check(const void *arg, struct gantry_check *check)
 		return;
 	check->plans[0].depth = (uint32_t)conf->depth;
 	check->plans[0].depth_option = "depth";
-	check->plans[0].regions = conf->memory == VHOST_MEMORY_COPIED ? 1 : 1 + VHOST_REGIONS_MAX;
+	check->plans[0].regions = conf->memory == VHOST_MEMORY_COPIED
+					  ? 1
+					  : 1 + (uint32_t)conf->memory_slots;
 }
 
 static const struct gantry_role_ops ops = {

@@ -100,7 +100,7 @@ void vhost_socket_hang_up(struct vhost_role *role)
 	role->is_waiting = false;
 	close_fds(role->fds, &role->n_fds);
 	role->phase = VHOST_LEAVING;
-	vhost_queue_release_all(role);
+	vhost_regions_release_all(role);
 }
 
 void vhost_socket_check(struct vhost_role *role)

@@ -235,6 +235,23 @@ static void frame_with_a_flipped_bit_is_rejected_or_remains_valid(void)
 	}
 }
 
+static void limits_are_packed_and_rounded_up(void)
+{
+	for (unsigned bit = 0; bit < 64; bit++) {
+		for (uint64_t more = 0; more < 3; more++) {
+			const uint64_t bytes = (1ull << bit) + more * ((1ull << bit) / 5 + more);
+			const uint64_t limit = gn_limit_unpack(gn_limit_pack(bytes));
+
+			TEST_ASSERT_TRUE(limit >= bytes && limit - bytes <= bytes / 500);
+		}
+	}
+	TEST_ASSERT_EQUAL_UINT64(1ull << 32, gn_limit_unpack(gn_limit_pack(1ull << 32)));
+	TEST_ASSERT_EQUAL_UINT64(100ull << 30, gn_limit_unpack(gn_limit_pack(100ull << 30)));
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, gn_limit_unpack(0));
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, gn_limit_unpack(UINT16_MAX));
+	TEST_ASSERT_EQUAL_UINT64(UINT64_MAX, gn_limit_unpack(gn_limit_pack(UINT64_MAX)));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -246,6 +263,7 @@ int main(void)
 	RUN_TEST(text_of_a_peer_is_printable);
 	RUN_TEST(every_state_and_type);
 	RUN_TEST(names);
+	RUN_TEST(limits_are_packed_and_rounded_up);
 	RUN_TEST(frame_with_a_flipped_bit_is_rejected_or_remains_valid);
 	return UNITY_END();
 }
