@@ -422,6 +422,16 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	stop bridge store
 }
 
+@test "a queue whose request was lost does not stop: the connection ends" {
+	need fault
+	disk_options='stages = ( { type = "fault"; error = "session_lost"; error_nth = 1; } );'
+	serve_disk
+	"$program" "$disk" lost-request
+	finish disk
+	[ "$status" -eq 1 ]
+	stop bridge store
+}
+
 lowest_free_fd() { # of the role
 	local fd=0
 	while [ -e "/proc/${pids[disk]}/fd/$fd" ]; do fd=$((fd + 1)); done

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define HUGE (2u << 20) /* bytes of a huge page */
+/* less than the time after which the role ends (LOSS_NS), and enough to take a request */
+#define LOST_MS 400
 
 static uint64_t allocated(void)
 {
@@ -104,6 +106,21 @@ void left_over(void)
 	used_idx = n;
 	start_queue(base);
 	use(2);
+}
+
+/* A queue whose request the device has lost does not stop in order: the connection ends. */
+void lost_request(void)
+{
+	const uint32_t index[2] = {0, 0};
+	uint64_t state;
+
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0, 1);
+	poll(NULL, 0, LOST_MS); /* the device takes the request, and loses it */
+	send_message(GET_VRING_BASE, 0, index, 8, NULL, 0);
+	if (reply(&state, sizeof(state)) != 0)
+		fail("a queue stops without its request: base %u, %u requests are returned",
+		     (unsigned)(state >> 32), used()->idx);
 }
 
 /* Returns 1 if the device signals an interrupt in time. */

@@ -174,6 +174,7 @@ void gone(void);
 void half_broken(void);
 void events(void);
 void left_over(void);
+void lost_request(void);
 void hostile(void);
 void segments(void);
 void messages(void);

@@ -373,6 +373,8 @@ int main(int argc, char **argv)
 		events();
 	else if (strcmp(command, "left-over") == 0)
 		left_over();
+	else if (strcmp(command, "lost-request") == 0)
+		lost_request();
 	else if (strcmp(command, "resize") == 0 && argc == 4)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)

@@ -362,7 +362,9 @@ void vhost_queue_drained(void *arg)
 		advance_memory(role);
 	} else if (role->drains_queue) {
 		role->drains_queue = false;
-		vhost_socket_continue(role, 0);
+		/* requests without an answer: a peer might still access their memory */
+		role->device.fault = "requests were lost with the session";
+		vhost_socket_continue(role, queue->has_lost ? -EPROTO : 0);
 	}
 }
 
