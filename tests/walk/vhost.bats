@@ -388,6 +388,27 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	event_index survives stop
 }
 
+@test "the role is started again, and the target may have lost writes: the next flush fails" {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	serve_disk
+	if grep -q 'cannot store a UUID' "$dir/store.log"; then skip "no user attributes in $dir"; fi
+	"$program" "$disk" lost-writes "$dir/begun" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true test -e "$dir/begun"
+	stop disk bridge store
+	# a copy with the attributes is the same volume with another verifier
+	cp --preserve=xattr "$dir/volume" "$dir/copy"
+	mv "$dir/copy" "$dir/volume"
+	serve_all
+	begin disk
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
 @test "a role that is stopped keeps its socket until it has returned all requests" {
 	store_stages='{ type = "fault"; delay = "3s"; delay_nth = 1; }'
 	need fault

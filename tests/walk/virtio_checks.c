@@ -123,6 +123,34 @@ void lost_request(void)
 		     (unsigned)(state >> 32), used()->idx);
 }
 
+static void flush(uint8_t wanted)
+{
+	const uint8_t status = request(VIRTIO_BLK_T_FLUSH, 0, NULL, 0);
+
+	if (status != wanted)
+		fail("a flush ends with status %u, not %u", status, wanted);
+}
+
+/*
+ * The device is started again, and its target may have lost writes meanwhile: one flush fails.
+ * begun: path of a file to create when the device can be stopped
+ */
+void lost_writes(const char *begun)
+{
+	struct pollfd p = {.events = POLLIN};
+	int fd;
+
+	set_up_inflight();
+	flush(VIRTIO_BLK_S_OK);
+	fd = open(begun, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	p.fd = conn;
+	if (fd < 0 || close(fd) != 0 || poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("the device does not stop");
+	reconnect(avail_idx);
+	flush(VIRTIO_BLK_S_IOERR);
+	flush(VIRTIO_BLK_S_OK);
+}
+
 /* Returns 1 if the device signals an interrupt in time. */
 static int is_called(int ms)
 {

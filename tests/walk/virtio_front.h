@@ -175,6 +175,7 @@ void half_broken(void);
 void events(void);
 void left_over(void);
 void lost_request(void);
+void lost_writes(const char *begun);
 void hostile(void);
 void segments(void);
 void messages(void);

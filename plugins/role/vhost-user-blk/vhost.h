@@ -45,6 +45,7 @@ struct vhost_request {
 	uint8_t is_submitted; /* all IOs of the request are submitted */
 	uint8_t is_doubtful;  /* a peer might still access the guest memory: return it later */
 	uint8_t is_lost;      /* the session has ended: do not return the request to the guest */
+	uint8_t reports_loss; /* a flush after a change of the verifier: it fails */
 	uint16_t status;      /* enum gantry_status: the first error */
 	uint32_t n_ios;       /* in flight */
 	uint8_t *status_addr;
@@ -92,6 +93,11 @@ struct vhost_queue {
 	bool has_lost;        /* the loss of a request was reported */
 	bool reports_drained; /* post vhost_queue_drained() when n_requests is 0 */
 	bool wants_call;      /* requests were returned since the last interrupt */
+	/*
+	 * in the memory for requests in flight: the verifier of the volume when this queue has last
+	 * reported a loss of writes, or began; NULL: there is no such memory
+	 */
+	uint64_t *verifier;
 	bool is_armed;
 	uint32_t n_requests;        /* taken and not returned */
 	struct vhost_list waiting;  /* not all of their IOs are submitted */

@@ -73,6 +73,31 @@ static struct vhost_inflight *inflight_of(const struct vhost_queue *queue)
 							 vhost_inflight_bytes(role->inflight_num));
 }
 
+/*
+ * The memory for requests in flight has a verifier for each queue after the rings. So a role that
+ * is started again notices that the target may have lost writes of the guest meanwhile.
+ */
+static uint64_t inflight_bytes(uint32_t queues, uint32_t num)
+{
+	return queues * (vhost_inflight_bytes(num) + sizeof(uint64_t));
+}
+
+/* Returns NULL if there is no memory for the verifier of the queue. */
+static uint64_t *verifier_of(const struct vhost_queue *queue)
+{
+	const struct vhost_role *role = queue->role;
+	const uint32_t queues = role->inflight_queues, num = role->inflight_num;
+	uint64_t *verifiers;
+
+	if (!inflight_of(queue) || role->inflight->length < inflight_bytes(queues, num))
+		return NULL;
+	verifiers = (uint64_t *)(void *)((char *)role->inflight->addr +
+					 queues * vhost_inflight_bytes(num));
+	if (__atomic_load_n(&verifiers[queue->index], __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&verifiers[queue->index], role->volume.verifier, __ATOMIC_RELAXED);
+	return &verifiers[queue->index];
+}
+
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
 static int start_queue(struct vhost_queue *queue)
 {
@@ -88,6 +113,7 @@ static int start_queue(struct vhost_queue *queue)
 	}
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
 		     (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
+	queue->verifier = verifier_of(queue);
 	queue->memory = role->memory;
 	queue->call = vring->call;
 	queue->err = vring->err;
@@ -509,8 +535,7 @@ static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t n
 {
 	struct vhost_role *role = role_of(device);
 	struct gantry_region *region;
-	int fd, rc = role->rh->region_create(role->rh, queues * vhost_inflight_bytes(num), 0,
-					     &region);
+	int fd, rc = role->rh->region_create(role->rh, inflight_bytes(queues, num), 0, &region);
 
 	if (rc != 0)
 		return rc;
