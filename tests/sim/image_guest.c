@@ -26,7 +26,7 @@
 #define SEGMENT 16u /* after the header: the range of a discard or write of zeroes */
 #define STATUS 32u  /* after the header: the status byte */
 #define NO_STATUS 0xffu
-#define RECONNECT_NS 10000000u
+#define RECONNECT_NS 4000000u
 #define EXCHANGE_ONE_IN 24u /* steps: exchange the data region */
 #define STOP_ONE_IN 48u     /* steps: stop and start a queue */
 

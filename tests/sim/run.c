@@ -39,6 +39,8 @@
 #define STARTS 8u /* most starts of a client whose work is not finished */
 /* A guest never gives up: stalls and faults of the disk end at this time, so that it can finish. */
 #define GUEST_CALM_NS (20 * S)
+/* The disk starts after the servers, so that the first faults hit a guest that uses it. */
+#define DISK_START_NS MS
 
 bool sim_verbose;
 
@@ -628,7 +630,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 		slots[TARGET + i].start_at = 0;
 	if (s->gateway && s->topology.shape == SIM_SEPARATE)
 		slots[GATEWAY].start_at = 0;
-	slots[DISK].start_at = s->topology.guest ? 0 : SIM_NEVER;
+	slots[DISK].start_at = s->topology.guest ? DISK_START_NS : SIM_NEVER;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
 	slots[SWAP].start_at = s->topology.swaps ? 0 : SIM_NEVER;

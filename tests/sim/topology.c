@@ -156,6 +156,27 @@ static void draw_disk_fault(struct sim_scenario *s)
 }
 
 /*
+ * Draw a power cut of the target as the fault that matters: the guest flushes often. In some runs
+ * the role is started again as well.
+ */
+static void draw_guest_cut(struct sim_scenario *s)
+{
+	struct sim_job *job = &s->jobs[0];
+
+	s->disk = (struct sim_disk_faults){0};
+	s->target_stage = s->gateway_stage = (struct sim_stage){0};
+	s->io_timeout_ms = 1280;
+	job->ops = 128;
+	job->shares[SIM_FLUSH] = 1;
+	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT,
+					  .at_ns = 1000000u + sim_draw(12000000),
+					  .down_ns = 50000u << sim_draw(8)};
+	s->n_faults = 1;
+	if (sim_draw(2) == 0)
+		draw_disk_fault(s);
+}
+
+/*
  * The guest waits for each request, also for one whose reply the stage `fault` drops: so it drops
  * none. A gateway cannot pass regions on from tcp to shm-comch or to mapped regions of loop.
  */
@@ -184,6 +205,9 @@ void sim_topology_draw_guest(struct sim_scenario *s)
 		return;
 	if (sim_draw(3) == 0)
 		job->guest |= SIM_GUEST_LEAVES;
+	if (job->guest & SIM_GUEST_FLUSHES && !s->topology.memory && s->topology.n_targets == 1 &&
+	    sim_draw(4) == 0)
+		draw_guest_cut(s);
 	for (uint32_t n = sim_draw(4); n > 0; n--)
 		draw_disk_fault(s);
 }
