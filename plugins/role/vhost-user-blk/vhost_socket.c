@@ -247,6 +247,8 @@ static void take_message(struct vhost_role *role)
 	if (rc == -EINPROGRESS)
 		return;
 	if (role->rh->fd_watch(role->rh, role->fd, on_readable, role) != 0) {
+		if (reply.fd >= 0)
+			close(reply.fd);
 		reject(role, "out of memory");
 		return;
 	}
