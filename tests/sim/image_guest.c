@@ -391,10 +391,10 @@ void guest_wait(struct guest *guest)
 
 void guest_old_is_free(struct guest *guest)
 {
-	for (uint32_t i = 0; i < guest->job->queues; i++)
-		take_used(guest, &guest->queues[i]);
 	if (!guest->old.at || guest->old_is_free)
 		return;
+	for (uint32_t i = 0; i < guest->job->queues; i++)
+		take_used(guest, &guest->queues[i]);
 	guest->old_is_free = true;
 	fill(guest->old.at, GUEST_DATA_BYTES, GUEST_POISON);
 }

@@ -203,10 +203,9 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 /* Returns the slot of the process that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
-	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY,
-							   TARGET,  TARGET,  TARGET, TARGET,
-							   CLIENTS, GATEWAY, TARGET, DISK,
-							   DISK,    DISK};
+	static const enum place places[SIM_FAULT_KINDS] = {
+		CLIENTS, GATEWAY, TARGET,  GATEWAY, TARGET, TARGET, TARGET,
+		TARGET,  CLIENTS, GATEWAY, TARGET,  DISK,   DISK,   DISK};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;

@@ -16,9 +16,9 @@
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",          "gateway killed",       "target killed",
-		"gateway stopped",        "target stopped",       "power cut of the target",
-		"power cut of all",       "volume exchanged",     "client without memory",
+		"client killed",          "gateway killed",        "target killed",
+		"gateway stopped",        "target stopped",        "power cut of the target",
+		"power cut of all",       "volume exchanged",      "client without memory",
 		"gateway without memory", "target without memory", "disk killed",
 		"disk stopped",           "disk without memory"};
 

@@ -10,6 +10,7 @@
 #include "scenario.h"
 
 #define TEXT 8192u
+#define DISK_NS 1000000u /* from here on a guest is likely to use its disk */
 #define UUID "6f1c0f8b-5c2c-4f5e-9a53-000000000001" /* of volume 0 */
 
 /* -- drawing -- */
@@ -142,17 +143,17 @@ void sim_topology_draw_tcp(struct sim_scenario *s)
 	t->tcp_revoke_ms = sim_scenario_is_smooth(s) || sim_draw(2) == 0 ? 1000 : 2u << sim_draw(6);
 }
 
+/* Most faults hit a guest that uses its disk. */
 static void draw_disk_fault(struct sim_scenario *s)
 {
 	static const enum sim_fault_kind kinds[] = {SIM_KILL_DISK, SIM_KILL_DISK, SIM_STOP_DISK,
 						    SIM_KILL_CLIENT, SIM_STARVE_DISK};
-	const uint32_t at_ns = 50000u << sim_draw(10);
+	const uint32_t at_ns = 50000u << sim_draw(8);
 
-	s->faults[s->n_faults++] =
-		(struct sim_fault){.kind = kinds[sim_draw(5)],
-				   .at_ns = at_ns + sim_draw(at_ns),
-				   .down_ns = (uint64_t)(50000u << sim_draw(10)),
-				   .one_in = 4u << sim_draw(6)};
+	s->faults[s->n_faults++] = (struct sim_fault){.kind = kinds[sim_draw(5)],
+						      .at_ns = DISK_NS + at_ns + sim_draw(at_ns),
+						      .down_ns = (uint64_t)(50000u << sim_draw(10)),
+						      .one_in = 4u << sim_draw(6)};
 }
 
 /*
@@ -169,7 +170,7 @@ static void draw_guest_cut(struct sim_scenario *s)
 	job->ops = 128;
 	job->shares[SIM_FLUSH] = 1;
 	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT,
-					  .at_ns = 1000000u + sim_draw(12000000),
+					  .at_ns = DISK_NS + sim_draw(12000000),
 					  .down_ns = 50000u << sim_draw(8)};
 	s->n_faults = 1;
 	if (sim_draw(2) == 0)
