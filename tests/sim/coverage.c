@@ -121,6 +121,14 @@ static const struct machine {
 		 /* the simulation has no record filter, and so no handshakes */
 		 .transitions =
 			 {{0, 1}, {1, 3}, {3, 4}, {0, 4}, {0, 5}, {1, 5}, {3, 5}, {4, 5}, {5, 5}}},
+	[SIM_DISK] = {.name = "front end of a disk",
+		      .states = {"idle", "connected", "leaving"},
+		      .transitions = {{0, 1}, {1, 2}, {2, 0}}},
+	[SIM_MEMORY] =
+		{.name = "memory of a guest",
+		 .states = {"stable", "allocate", "drain", "unexport", "export"},
+		 .transitions =
+			 {{0, 1}, {1, 2}, {1, 0}, {2, 3}, {3, 4}, {3, 0}, {4, 0}, {0, 2}, {4, 2}}},
 };
 
 static struct sim_coverage own; /* coverage of this process */

@@ -17,6 +17,8 @@ enum sim_machine {
 	SIM_CONN,   /* plugins/transport/shm-comch/shm_conn.c: enum comch_state */
 	SIM_TCP,    /* plugins/transport/tcp/tcp_conn.c: enum tcp_conn_state */
 	SIM_LINK,   /* plugins/transport/tcp/tcp_link.c: enum tcp_link_state */
+	SIM_DISK,   /* plugins/role/vhost-user-blk/vhost_socket.c: enum vhost_phase */
+	SIM_MEMORY, /* plugins/role/vhost-user-blk/vhost_queue.c: enum vhost_memory_step */
 	SIM_MACHINES
 };
 #define SIM_STATES 9

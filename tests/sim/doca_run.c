@@ -300,7 +300,7 @@ void sim_doca_run(uint64_t seed, const struct sim_limits *limits, struct sim_out
 	sim_begin(seed ^ 0x5eed);
 	sim_rates_set(&now.rates);
 	sim_disk_begin(&no_faults);
-	sim_judge_begin(false, false);
+	sim_judge_begin(false, false, 0);
 	sim_doca_judge_begin(&now.jobs[SERVER]);
 	memset(sides, 0, sizeof(sides));
 	for (uint32_t i = 0; i < SIDES; i++)

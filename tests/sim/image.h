@@ -31,8 +31,21 @@ struct sim_job {
 	uint32_t io_blocks;  /* blocks of the longest IO with data */
 	uint32_t think_ns;   /* longest pause, before some operations */
 	uint32_t own;        /* 1: uses gantry_volume_buffers(), which libgantry does not copy */
+	uint32_t guest;      /* bits of enum sim_guest_bit; 0: the program is no guest */
 };
 void *sim_image_client(void *job);
+
+/* What a guest with a vhost-user-blk disk does. */
+enum sim_guest_bit {
+	SIM_GUEST = 1,
+	SIM_GUEST_FLUSHES = 2,   /* the disk has a write-back cache */
+	SIM_GUEST_INDIRECT = 4,  /* indirect descriptors */
+	SIM_GUEST_EVENTS = 8,    /* event index */
+	SIM_GUEST_LEAVES = 16,   /* the front end closes its connection at some messages */
+	SIM_GUEST_EXCHANGES = 32 /* exchanges memory while requests are in flight */
+};
+/* Use the disk at SIM_DISK_SOCKET, also if its role is started again meanwhile. */
+void *sim_image_guest(void *job);
 
 /*
  * Bytes of regions that the process keeps mapped because a peer may still access them, from
@@ -73,6 +86,11 @@ void sim_op_end(uint32_t op, int rc, const uint64_t *words);
  */
 void sim_session_opens(uint32_t client);
 void sim_session_started(uint32_t client, uint32_t volume);
+/*
+ * A role serves its disk to this guest for the first time: the requests of the guest that this
+ * client ran before have ended. The session of the role can be older.
+ */
+void sim_guest_started(uint32_t client, uint32_t volume);
 /*
  * A fence of this queue begins; returns the moment. sim_fence_end(): it has returned 0, so no write
  * of the queue that had timed out at the moment `begin` changes the volume from now on.

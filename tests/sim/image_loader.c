@@ -12,20 +12,28 @@ extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_p
 	target_LTX_gantry_plugin, file_LTX_gantry_plugin, memory_LTX_gantry_plugin,
 	null_LTX_gantry_plugin, crc_LTX_gantry_plugin, fault_LTX_gantry_plugin,
 	noop_LTX_gantry_plugin, stats_LTX_gantry_plugin, trace_LTX_gantry_plugin,
-	exporter_LTX_gantry_plugin;
+	exporter_LTX_gantry_plugin, vhost_user_blk_LTX_gantry_plugin;
 
 static const struct {
 	const char *name;
 	const struct gantry_plugin *desc;
 } linked[] = {
-	{"loop", &loop_LTX_gantry_plugin},         {"shm-comch", &shm_comch_LTX_gantry_plugin},
-	{"tcp", &tcp_LTX_gantry_plugin},           {"initiator", &initiator_LTX_gantry_plugin},
-	{"gateway", &gateway_LTX_gantry_plugin},   {"target", &target_LTX_gantry_plugin},
-	{"file", &file_LTX_gantry_plugin},         {"memory", &memory_LTX_gantry_plugin},
-	{"null", &null_LTX_gantry_plugin},         {"crc", &crc_LTX_gantry_plugin},
-	{"fault", &fault_LTX_gantry_plugin},       {"noop", &noop_LTX_gantry_plugin},
-	{"stats", &stats_LTX_gantry_plugin},       {"trace", &trace_LTX_gantry_plugin},
+	{"loop", &loop_LTX_gantry_plugin},
+	{"shm-comch", &shm_comch_LTX_gantry_plugin},
+	{"tcp", &tcp_LTX_gantry_plugin},
+	{"initiator", &initiator_LTX_gantry_plugin},
+	{"gateway", &gateway_LTX_gantry_plugin},
+	{"target", &target_LTX_gantry_plugin},
+	{"file", &file_LTX_gantry_plugin},
+	{"memory", &memory_LTX_gantry_plugin},
+	{"null", &null_LTX_gantry_plugin},
+	{"crc", &crc_LTX_gantry_plugin},
+	{"fault", &fault_LTX_gantry_plugin},
+	{"noop", &noop_LTX_gantry_plugin},
+	{"stats", &stats_LTX_gantry_plugin},
+	{"trace", &trace_LTX_gantry_plugin},
 	{"exporter", &exporter_LTX_gantry_plugin},
+	{"vhost-user-blk", &vhost_user_blk_LTX_gantry_plugin},
 };
 #define LINKED (sizeof(linked) / sizeof(linked[0]))
 

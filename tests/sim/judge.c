@@ -38,6 +38,7 @@ static struct start {
 	uint64_t at;      /* moment */
 	uint32_t volumes; /* bit mask */
 	uint64_t opened;  /* of a start: the moment at which its client began to open the session */
+	uint32_t client;  /* of the start of a guest: the only client that it concerns; 0: all */
 } starts[EVENTS], cuts[EVENTS];
 static uint32_t n_starts, n_cuts, n_fences;
 /* fences that returned 0 */
@@ -48,6 +49,7 @@ static struct fence {
 static uint64_t session_ended[EVENTS * 4]; /* by session: when it ended; 0: it has not ended */
 static char wrong[512];
 static bool writes_repeat, volumes_joined;
+static uint32_t guest_client; /* 0: none */
 
 void sim_wrong(const char *format, ...)
 {
@@ -73,10 +75,11 @@ static const char *broken(const char *format, ...)
 	return wrong;
 }
 
-void sim_judge_begin(bool may_repeat, bool joined)
+void sim_judge_begin(bool may_repeat, bool joined, uint32_t guest)
 {
-	writes_repeat = may_repeat;
+	writes_repeat = may_repeat || guest != 0;
 	volumes_joined = joined;
+	guest_client = guest;
 	n_ops = n_starts = n_cuts = n_fences = last_session = 0;
 	moment = last_value = 0;
 	memset(sessions, 0, sizeof(sessions));
@@ -142,15 +145,29 @@ void sim_session_opens(uint32_t client)
  * From now on, no session with this volume that ended before the new session was opened has any
  * effect, whichever client it belonged to.
  */
-void sim_session_started(uint32_t client, uint32_t volume)
+static void add_session(uint32_t client, uint32_t volume, uint32_t concerned)
 {
 	if (n_starts == EVENTS || last_session + 1 == EVENTS * 4)
 		sim_fail("too many sessions");
 	starts[n_starts++] = (struct start){.at = ++moment,
 					    .volumes = volumes_joined ? 3 : 1u << volume,
-					    .opened = opened[client]};
+					    .opened = opened[client],
+					    .client = concerned};
 	volumes[client] = volume;
 	sessions[client] = ++last_session;
+}
+
+void sim_session_started(uint32_t client, uint32_t volume)
+{
+	add_session(client, volume, 0);
+}
+
+/* A role executes the requests of a guest that was killed until it serves the next guest. */
+void sim_guest_started(uint32_t client, uint32_t volume)
+{
+	sim_judge_ended(client);
+	sim_session_opens(client);
+	add_session(client, volume, client);
 }
 
 uint64_t sim_fence_begin(void)
@@ -242,6 +259,26 @@ static bool is_acked(const struct op *op)
 	return op->end != 0 && op->rc == 0;
 }
 
+/* Whether the start of a session ends the writes of another session that has ended. */
+static bool ends_writes(const struct start *s, const struct op *w, uint32_t block)
+{
+	if (!concerns(s, block) || (s->client != 0 && s->client != w->client))
+		return false;
+	/*
+	 * without data, a request ends when it times out: the session of the role delays writes
+	 * that overlap it, but not the next guest
+	 */
+	return w->client != guest_client || w->value != 0;
+}
+
+/* Whether an acknowledged write shows that this earlier write does not take effect any more. */
+static bool supersedes(const struct op *later, const struct op *w, uint32_t block)
+{
+	return writes(later, block) && is_acked(later) &&
+	       (later->session == w->session ||
+		(w->client == guest_client && later->client == guest_client));
+}
+
 /* Returns the last moment at which a write can take effect. */
 static uint64_t last_moment(const struct op *w, uint32_t block)
 {
@@ -252,15 +289,15 @@ static uint64_t last_moment(const struct op *w, uint32_t block)
 	if (reported == 0)
 		reported = ended != 0 ? ended : UINT64_MAX;
 	for (uint32_t i = 0; i < n_ops; i++)
-		if (writes(&ops[i], block) && is_acked(&ops[i]) && ops[i].session == w->session &&
-		    ops[i].begin > reported && ops[i].end < last)
+		if (supersedes(&ops[i], w, block) && ops[i].begin > reported && ops[i].end < last)
 			last = ops[i].end;
 	for (uint32_t i = 0; w->rc == -ETIMEDOUT && i < n_fences; i++)
 		if (fences[i].session == w->session && fences[i].queue == w->queue &&
 		    fences[i].begin > reported && fences[i].end < last)
 			last = fences[i].end;
 	for (uint32_t i = 0; ended != 0 && i < n_starts; i++)
-		if (starts[i].opened > ended && starts[i].at < last && concerns(&starts[i], block))
+		if (starts[i].opened > ended && starts[i].at < last &&
+		    ends_writes(&starts[i], w, block))
 			last = starts[i].at;
 	return last;
 }

@@ -7,7 +7,8 @@
 # doca: the scenarios of ./dev sim doca, and the bugs of mutants-doca.txt.
 # BUILD: a configured tree; OUT: where tests/sim/Makefile has built the simulation; LAST: the seeds are 1 to LAST; PATTERN: only
 # bugs whose text matches it. No file of the tree is changed: the script puts a bug into a copy, OUT/mutant.c, and builds
-# OUT/mutant.so from it. PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot
+# OUT/mutant.so from it. For bugs whose text begins with "guest:" only scenarios with a guest run.
+# PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot
 # be applied or does not compile.
 kind=""
 [ "$1" != doca ] || { kind=doca; shift; }
@@ -31,8 +32,10 @@ while IFS=@ read -r file expression what; do
 		missed=1
 		continue
 	fi
+	guests=""
+	[[ $what != guest:* ]] || guests=--guests
 	# a crash or hang of a worker counts as found, too
-	found=$("$out/system" --image "$out/mutant.so" $kind "1-$last" -j "${JOBS:-2}" --first 2>/dev/null |
+	found=$("$out/system" --image "$out/mutant.so" $kind "1-$last" $guests -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)
 	[ -n "$found" ] || missed=1
 	echo "${found:-NOT FOUND} | $what"

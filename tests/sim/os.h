@@ -136,6 +136,8 @@ uint64_t sim_file_changes(const struct sim_file *file);
 /* -- os_unix.c, os_tcp.c -- */
 struct sim_file *sim_unix_socket(int type); /* type: as socket() has it */
 struct sim_file *sim_tcp_socket(int type);
+/* Set the mode that a Unix socket gets at bind(2). Returns false: the file is no Unix socket. */
+bool sim_unix_chmod(struct sim_file *file, mode_t mode);
 extern uint32_t sim_messages; /* number of messages that were sent and not received */
 
 /* -- os_misc.c -- */

@@ -333,6 +333,21 @@ ssize_t __wrap_pwritev2(int fd, const struct iovec *iov, int n, off_t offset, in
 	return done;
 }
 
+/* RWF_NOWAIT fails with EAGAIN instead of waiting. */
+ssize_t __wrap_preadv2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
+{
+	struct sim_file *file = sim_call_file(fd);
+	ssize_t rc;
+
+	if (!file)
+		return -1;
+	if (n != 1 || offset != -1 || flags != RWF_NOWAIT)
+		sim_fail("preadv2 in a way that is not simulated");
+	rc = file->ops->read ? file->ops->read(file, iov->iov_base, iov->iov_len, -1) : -EINVAL;
+	sim_note((uint64_t)rc << 8 | 3);
+	return sim_result(rc);
+}
+
 int __wrap_eventfd_write(int fd, eventfd_t value)
 {
 	return __wrap_write(fd, &value, sizeof(value)) == (ssize_t)sizeof(value) ? 0 : -1;

@@ -60,6 +60,8 @@ int __wrap_fchmod(int fd, mode_t mode)
 	file = sim_call_file(fd);
 	if (file && sim_memory_fd(file) >= 0)
 		return fchmod(sim_memory_fd(file), mode);
+	if (file && sim_unix_chmod(file, mode))
+		return 0;
 	f = open_file(fd);
 	return f ? (int)sim_done(sim_inode_chmod(f->inode, mode), 0x44) : -1;
 }

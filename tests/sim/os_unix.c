@@ -33,6 +33,7 @@ struct socket {
 	int type;
 	struct socket *peer; /* NULL: the socket has no peer, or the peer was closed */
 	bool was_connected, reset, listening;
+	mode_t mode;          /* for bind() */
 	uint64_t patience_ns; /* timeout of a blocking receive; 0: none */
 	struct ucred creator, peer_cred;
 	struct message *first, **last; /* messages to receive */
@@ -128,6 +129,7 @@ static struct socket *new_socket(int type)
 					O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0));
 
 	s->type = type & 0xf;
+	s->mode = 0777;
 	s->last = &s->first;
 	s->creator = (struct ucred){.pid = proc->pid, .uid = proc->uid, .gid = proc->uid};
 	return s;
@@ -174,7 +176,15 @@ static int unix_bind(struct sim_file *file, const struct sockaddr *address)
 {
 	const struct sockaddr_un *sun = (const struct sockaddr_un *)address;
 
-	return sim_path_bind(sun->sun_path, 0777, (struct socket *)file);
+	return sim_path_bind(sun->sun_path, ((struct socket *)file)->mode, (struct socket *)file);
+}
+
+bool sim_unix_chmod(struct sim_file *file, mode_t mode)
+{
+	if (file->ops != &socket_ops)
+		return false;
+	((struct socket *)file)->mode = mode;
+	return true;
 }
 
 static int unix_listen(struct sim_file *file, uint32_t backlog)
@@ -367,6 +377,9 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, int flags)
 		return (ssize_t)n;
 	if (s->type == SOCK_STREAM && m->done + n < m->bytes) {
 		m->done += n;
+		/* the first byte brings the files; the rest of the message has none */
+		while (m->n_files > 0)
+			sim_file_put(m->files[--m->n_files]);
 		return (ssize_t)n;
 	}
 	if (m->done + n < m->bytes)

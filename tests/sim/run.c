@@ -37,11 +37,18 @@
 #define POOLS 8192u
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
 #define STARTS 8u /* most starts of a client whose work is not finished */
+/* A guest never gives up: stalls and faults of the disk end at this time, so that it can finish. */
+#define GUEST_CALM_NS (20 * S)
+/* The disk starts after the servers, so that the first faults hit a guest that uses it. */
+#define DISK_START_NS MS
 
 bool sim_verbose;
 
-/* slots of processes; CLIENTS is the slot of the first client. SWAP runs the role exporter */
-enum place { TARGET, TARGET_1, GATEWAY, CLIENTS, SWAP = CLIENTS + SIM_CLIENTS, SLOTS };
+/*
+ * slots of processes; CLIENTS is the slot of the first client. DISK runs the role vhost-user-blk,
+ * SWAP the role exporter
+ */
+enum place { TARGET, TARGET_1, GATEWAY, DISK, CLIENTS, SWAP = CLIENTS + SIM_CLIENTS, SLOTS };
 
 static struct {
 	struct sim_proc *proc;
@@ -57,6 +64,7 @@ static struct {
 static const struct sim_scenario *now;
 static uint64_t restarted_at; /* when a client started again; SIM_NEVER: none has */
 static bool injected[SIM_FAULTS];
+static uint64_t calm_at; /* when stalls and faults of the disk end; SIM_NEVER: not during the run */
 /*
  * After the last client has ended, a running server must have the same descriptors and mappings as
  * a server that has just started, and at most POOLS bytes of heap more. When the servers have
@@ -106,7 +114,15 @@ static const char *file_of(unsigned slot)
 {
 	if (slot == SWAP)
 		return "/etc/swap.conf";
+	if (slot == DISK)
+		return "/etc/disk.conf";
 	return slot == GATEWAY ? "/etc/bridge.conf" : sim_topology_store(slot - TARGET);
+}
+
+/* Whether the process of a slot is a guest. So is a probe then. */
+static bool is_guest(unsigned slot)
+{
+	return slot == CLIENTS && now->topology.guest;
 }
 
 /* The first thread of a process looks up the program in the image of the process. */
@@ -114,7 +130,9 @@ static void *run_slot(void *arg)
 {
 	unsigned slot = (unsigned)(uintptr_t)arg;
 	const bool runs = slot < CLIENTS || slot == SWAP;
-	const char *symbol = runs ? "sim_image_run" : "sim_image_client";
+	const char *symbol = runs             ? "sim_image_run"
+			     : is_guest(slot) ? "sim_image_guest"
+					      : "sim_image_client";
 	void *(*fn)(void *) = (void *(*)(void *))sim_proc_symbol(sim_proc_self(), symbol);
 
 	if (runs)
@@ -132,7 +150,10 @@ static void start(unsigned slot)
 		snprintf(name, sizeof(name), "%s",
 			 slot == TARGET    ? "target"
 			 : slot == GATEWAY ? "gateway"
+			 : slot == DISK    ? "disk"
 					   : "target 2");
+	else if (is_guest(slot))
+		snprintf(name, sizeof(name), "guest");
 	else
 		snprintf(name, sizeof(name), "client %u", slot - CLIENTS + 1);
 	slots[slot].proc = sim_proc_start(name, 0, run_slot, (void *)(uintptr_t)slot);
@@ -182,12 +203,14 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 /* Returns the slot of the process that the fault hits. */
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
-	static const enum place places[SIM_FAULT_KINDS] = {CLIENTS, GATEWAY, TARGET, GATEWAY,
-							   TARGET,  TARGET,  TARGET, TARGET,
-							   CLIENTS, GATEWAY, TARGET};
+	static const enum place places[SIM_FAULT_KINDS] = {
+		CLIENTS, GATEWAY, TARGET,  GATEWAY, TARGET, TARGET, TARGET,
+		TARGET,  CLIENTS, GATEWAY, TARGET,  DISK,   DISK,   DISK};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
+	if (places[kind] == DISK)
+		return DISK;
 	if (places[kind] == TARGET)
 		return TARGET + number % now->topology.n_targets;
 	return now->topology.shape == SIM_JOINED ? TARGET : GATEWAY;
@@ -215,6 +238,7 @@ static void inject(const struct sim_fault *fault)
 	switch (kind) {
 	case SIM_STOP_GATEWAY:
 	case SIM_STOP_TARGET:
+	case SIM_STOP_DISK:
 		if (!is_running(slot))
 			break;
 		event("%s gets SIGTERM", slots[slot].proc->name);
@@ -241,6 +265,7 @@ static void inject(const struct sim_fault *fault)
 	case SIM_STARVE_CLIENT:
 	case SIM_STARVE_GATEWAY:
 	case SIM_STARVE_TARGET:
+	case SIM_STARVE_DISK:
 		starve(slot, fault->one_in, sim_now() + fault->down_ns);
 		break;
 	default:
@@ -261,7 +286,7 @@ static void reap(unsigned slot)
 	event("%s has ended, status %d", proc->name, proc->status);
 	if (sim_proc_left(proc))
 		sim_wrong("%s ended without releasing:%s", proc->name, sim_proc_left(proc));
-	if (slot >= CLIENTS && slot != SWAP)
+	if (slot >= CLIENTS && slot != SWAP && !is_guest(slot))
 		sim_judge_ended(slot - CLIENTS + 1);
 	if (slots[slot].start_at == SIM_NEVER && phase == USED && slot != SWAP &&
 	    (slot < CLIENTS || (proc->status > 0 && slots[slot].n_starts < STARTS)))
@@ -278,19 +303,27 @@ static bool clients_have_ended(void)
 	return true;
 }
 
-/* End all faults. */
-static void let_rest(void)
+static void calm_down(void)
 {
 	struct sim_rates rates = now->rates;
 
 	rates.stall_one_in = 0;
 	sim_rates_set(&rates);
 	sim_disk_repair();
+	calm_at = SIM_NEVER;
+}
+
+/* End all faults. */
+static void let_rest(void)
+{
+	calm_down();
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		slots[slot].start_at = SIM_NEVER;
 		if (slots[slot].starved_one_in != 0)
 			starve(slot, 0, 0);
 	}
+	if (now->topology.guest && !slots[DISK].proc)
+		slots[DISK].start_at = sim_now() + RETRY_NS;
 }
 
 static void stop_servers(void)
@@ -300,10 +333,16 @@ static void stop_servers(void)
 			sim_proc_signal(slots[slot].proc, SIGTERM);
 }
 
+/* A server without its disk has fewer resources than after the start of all servers. */
+static bool lacks_disk(unsigned slot)
+{
+	return slot != DISK && now->topology.guest && !is_running(DISK);
+}
+
 static void note_rested(void)
 {
 	for (unsigned slot = 0; slot < CLIENTS; slot++) {
-		slots[slot].rested = is_running(slot);
+		slots[slot].rested = is_running(slot) && !lacks_disk(slot);
 		slots[slot].may_lack = slots[slot].was_starved;
 		if (slots[slot].rested)
 			sim_held_note(&slots[slot].held, slots[slot].proc);
@@ -480,6 +519,10 @@ static uint64_t act(void)
 	}
 	if (advance())
 		return sim_now();
+	if (calm_at <= sim_now())
+		calm_down();
+	if (calm_at < next)
+		next = calm_at;
 	if (phase_ends < next)
 		next = phase_ends;
 	for (uint32_t i = 0; i < now->n_faults; i++) {
@@ -575,8 +618,9 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	sim_has_membarrier = s->membarrier;
 	sim_memory_failures = 0;
 	restarted_at = SIM_NEVER;
+	calm_at = s->topology.guest ? GUEST_CALM_NS : SIM_NEVER;
 	sim_disk_begin(&s->disk);
-	sim_judge_begin(s->resume, s->topology.spans);
+	sim_judge_begin(s->resume, s->topology.spans, s->topology.guest ? 1 : 0);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
 	for (unsigned slot = 0; slot < SLOTS; slot++)
@@ -585,6 +629,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 		slots[TARGET + i].start_at = 0;
 	if (s->gateway && s->topology.shape == SIM_SEPARATE)
 		slots[GATEWAY].start_at = 0;
+	slots[DISK].start_at = s->topology.guest ? DISK_START_NS : SIM_NEVER;
 	for (unsigned slot = CLIENTS; slot < CLIENTS + s->n_clients; slot++)
 		slots[slot].start_at = s->jobs[slot - CLIENTS].ops != 0 ? 0 : SIM_NEVER;
 	slots[SWAP].start_at = s->topology.swaps ? 0 : SIM_NEVER;

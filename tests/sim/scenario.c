@@ -11,14 +11,16 @@
 #define SWAPS_ONE_IN 8u
 #define LISTS_ONE_IN 4u
 #define TCP_ONE_IN 4u
+#define GUEST_ONE_IN 12u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",          "gateway killed",       "target killed",
-		"gateway stopped",        "target stopped",       "power cut of the target",
-		"power cut of all",       "volume exchanged",     "client without memory",
-		"gateway without memory", "target without memory"};
+		"client killed",          "gateway killed",        "target killed",
+		"gateway stopped",        "target stopped",        "power cut of the target",
+		"power cut of all",       "volume exchanged",      "client without memory",
+		"gateway without memory", "target without memory", "disk killed",
+		"disk stopped",           "disk without memory"};
 
 	return names[kind];
 }
@@ -49,6 +51,9 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "failed writes",
 							  "stalls",
 							  "plain accesses as points",
+							  "guest",
+							  "guest that exchanges memory",
+							  "guest that leaves",
 							  "nothing wrong"};
 
 	return names[condition];
@@ -89,6 +94,9 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_BAD_WRITES] = s->disk.write_fails_one_in != 0,
 		[SIM_WITH_STALLS] = s->rates.stall_one_in != 0,
 		[SIM_WITH_PLAIN_POINTS] = s->rates.plain_points,
+		[SIM_WITH_GUEST] = s->topology.guest,
+		[SIM_WITH_GUEST_EXCHANGES] = (s->jobs[0].guest & SIM_GUEST_EXCHANGES) != 0,
+		[SIM_WITH_GUEST_LEAVES] = (s->jobs[0].guest & SIM_GUEST_LEAVES) != 0,
 		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
 	uint32_t bits = 0;
 
@@ -243,6 +251,14 @@ static void draw_tcp(struct sim_scenario *s)
 		sim_topology_draw_tcp(s);
 }
 
+/* Draw whether client 1 is a guest. Called likewise. */
+static void draw_guest(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x6e57);
+	if (sim_draw(GUEST_ONE_IN) == 0)
+		sim_topology_draw_guest(s);
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -273,6 +289,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_swaps(s);
 	draw_lists(s);
 	draw_tcp(s);
+	draw_guest(s);
 }
 
 /* -- leaving out -- */

@@ -27,6 +27,10 @@ enum sim_fault_kind {
 	SIM_STARVE_CLIENT,
 	SIM_STARVE_GATEWAY,
 	SIM_STARVE_TARGET,
+	/* of the role vhost-user-blk; drawn by topology.c */
+	SIM_KILL_DISK,
+	SIM_STOP_DISK,
+	SIM_STARVE_DISK,
 	SIM_FAULT_KINDS
 };
 
@@ -112,6 +116,9 @@ enum sim_condition {
 	SIM_WITH_BAD_WRITES,
 	SIM_WITH_STALLS,
 	SIM_WITH_PLAIN_POINTS,
+	SIM_WITH_GUEST, /* client 1 is a guest */
+	SIM_WITH_GUEST_EXCHANGES,
+	SIM_WITH_GUEST_LEAVES,
 	SIM_CALM, /* no faults */
 	SIM_CONDITIONS
 };

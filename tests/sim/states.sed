@@ -3,4 +3,4 @@
 s/^\(\t*\)s->phase = GN_SESSION_ENDING;/\1SIM_ENDING(s);/
 # the phases of a server after this one always follow each other
 /GN_SESSION_CLOS/b
-s/^\(\t*\)\([a-z]\+\)->\(state\|phase\) = \([^;]*\);/\1SIM_STATE(\2, \3, \4);/
+s/^\(\t*\)\([a-z]\+\)->\(state\|phase\|step\) = \([^;]*\);/\1SIM_STATE(\2, \3, \4);/

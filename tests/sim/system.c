@@ -56,6 +56,7 @@ static struct results *results;
 static struct sim_limits limits; /* parts of a scenario that are left out */
 static const char *image, *state_file;
 static bool stop_at_first; /* stop at the first failure */
+static bool only_guests;   /* run only the seeds whose scenario has a guest */
 static bool doca;          /* run the scenarios of doca_run.c */
 
 static double seconds(void)
@@ -79,6 +80,17 @@ static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_ou
 	if (sim_verbose)
 		sim_scenario_print(&scenario);
 	sim_scenario_run(&scenario, outcome);
+}
+
+static bool is_wanted(uint64_t seed)
+{
+	struct sim_scenario scenario;
+
+	if (!only_guests)
+		return true;
+	sim_scenario_draw(&scenario, seed);
+	sim_scenario_limit(&scenario, &limits);
+	return scenario.topology.guest;
 }
 
 static void add_longest(uint64_t seed, uint64_t points)
@@ -135,6 +147,8 @@ static void work(uint64_t last, uint64_t *running)
 		for (uint64_t end = seed + CHUNK; seed < end && seed <= last; seed++) {
 			if (stop_at_first && __atomic_load_n(&results->bad, __ATOMIC_RELAXED) != 0)
 				return;
+			if (!is_wanted(seed))
+				continue;
 			*running = seed;
 			setitimer(ITIMER_PROF, &limit, NULL);
 			run_seed(seed, &limits, &outcome);
@@ -351,6 +365,7 @@ static int run_one(uint64_t seed, bool small)
 static int usage(void)
 {
 	fputs("usage: system --image FILE [doca] FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
+	      "                             [--guests]\n"
 	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n",
 	      sim_out);
 	return 2;
@@ -361,7 +376,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {{"image", 1, NULL, 'i'},  {"seed", 1, NULL, 's'},
 						{"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
 						{"first", 0, NULL, '1'},  {"limit", 1, NULL, 'l'},
-						{NULL, 0, NULL, 0}};
+						{"guests", 0, NULL, 'g'}, {NULL, 0, NULL, 0}};
 	static char unread[64 << 10]; /* buffer of stdout */
 	uint64_t seed = 0, first = 1, last = 0;
 	bool one = false, small = false;
@@ -406,6 +421,9 @@ int main(int argc, char **argv)
 			break;
 		case '1':
 			stop_at_first = true;
+			break;
+		case 'g':
+			only_guests = true;
 			break;
 		case 'j':
 			workers = (uint32_t)strtoul(optarg, NULL, 0);

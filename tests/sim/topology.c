@@ -10,6 +10,7 @@
 #include "scenario.h"
 
 #define TEXT 8192u
+#define DISK_NS 1000000u /* from here on a guest is likely to use its disk */
 #define UUID "6f1c0f8b-5c2c-4f5e-9a53-000000000001" /* of volume 0 */
 
 /* -- drawing -- */
@@ -142,6 +143,76 @@ void sim_topology_draw_tcp(struct sim_scenario *s)
 	t->tcp_revoke_ms = sim_scenario_is_smooth(s) || sim_draw(2) == 0 ? 1000 : 2u << sim_draw(6);
 }
 
+/* Most faults hit a guest that uses its disk. */
+static void draw_disk_fault(struct sim_scenario *s)
+{
+	static const enum sim_fault_kind kinds[] = {SIM_KILL_DISK, SIM_KILL_DISK, SIM_STOP_DISK,
+						    SIM_KILL_CLIENT, SIM_STARVE_DISK};
+	const uint32_t at_ns = 50000u << sim_draw(8);
+
+	s->faults[s->n_faults++] = (struct sim_fault){.kind = kinds[sim_draw(5)],
+						      .at_ns = DISK_NS + at_ns + sim_draw(at_ns),
+						      .down_ns = (uint64_t)(50000u << sim_draw(10)),
+						      .one_in = 4u << sim_draw(6)};
+}
+
+/*
+ * Draw a power cut of the target as the fault that matters: the guest flushes often. In some runs
+ * the role is started again as well.
+ */
+static void draw_guest_cut(struct sim_scenario *s)
+{
+	struct sim_job *job = &s->jobs[0];
+
+	s->disk = (struct sim_disk_faults){0};
+	s->target_stage = s->gateway_stage = (struct sim_stage){0};
+	s->io_timeout_ms = 1280;
+	job->ops = 128;
+	job->shares[SIM_FLUSH] = 1;
+	s->faults[0] = (struct sim_fault){.kind = SIM_POWER_CUT,
+					  .at_ns = DISK_NS + sim_draw(12000000),
+					  .down_ns = 50000u << sim_draw(8)};
+	s->n_faults = 1;
+	if (sim_draw(2) == 0)
+		draw_disk_fault(s);
+}
+
+/*
+ * The guest waits for each request, also for one whose reply the stage `fault` drops: so it drops
+ * none. A gateway cannot pass regions on from tcp to shm-comch or to mapped regions of loop.
+ */
+void sim_topology_draw_guest(struct sim_scenario *s)
+{
+	struct sim_job *job = &s->jobs[0];
+
+	if (s->topology.shape == SIM_EMBEDDED || s->topology.spans || s->topology.exchanges)
+		return;
+	s->topology.guest = true;
+	if (s->gateway && !s->topology.tcp_back)
+		s->topology.tcp_front = false;
+	s->target_stage.dropped = s->gateway_stage.dropped = 0;
+	job->guest = SIM_GUEST | (sim_draw(4) != 0 ? SIM_GUEST_FLUSHES : 0) |
+		     (sim_draw(2) != 0 ? SIM_GUEST_INDIRECT : 0) |
+		     (sim_draw(2) != 0 ? SIM_GUEST_EVENTS : 0) |
+		     (sim_draw(2) != 0 ? SIM_GUEST_EXCHANGES : 0);
+	job->depth = job->depth > 4 ? 4 : job->depth;
+	memset(job->shares, 0, sizeof(job->shares));
+	job->shares[SIM_READ] = 4;
+	job->shares[job->guest & SIM_GUEST_FLUSHES ? SIM_WRITE : SIM_FUA] = 4;
+	job->shares[SIM_FLUSH] = job->guest & SIM_GUEST_FLUSHES ? sim_draw(3) : 0;
+	job->shares[job->guest & SIM_GUEST_FLUSHES ? SIM_ZERO : SIM_ZERO_FUA] = sim_draw(2);
+	job->shares[SIM_DISCARD] = sim_draw(2);
+	if (sim_scenario_is_smooth(s) && s->n_faults == 0 && sim_draw(3) != 0)
+		return;
+	if (sim_draw(3) == 0)
+		job->guest |= SIM_GUEST_LEAVES;
+	if (job->guest & SIM_GUEST_FLUSHES && !s->topology.memory && s->topology.n_targets == 1 &&
+	    sim_draw(4) == 0)
+		draw_guest_cut(s);
+	for (uint32_t n = sim_draw(4); n > 0; n--)
+		draw_disk_fault(s);
+}
+
 /* Omit the operations that no client may submit. */
 static void limit_shares(struct sim_scenario *s, uint32_t features)
 {
@@ -173,6 +244,10 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		t->tcp_front = t->tcp_back = false;
 	if (features & SIM_NO_TCP_DIRECT || !t->tcp_front || !t->tcp_back)
 		t->tcp_direct = false;
+	if (features & SIM_NO_GUEST || t->shape == SIM_EMBEDDED || t->spans)
+		t->guest = false;
+	if (!t->guest)
+		s->jobs[0].guest = 0;
 	limit_shares(s, features);
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].knows_uuids = t->exchanges;
@@ -224,6 +299,13 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  lists and extents\n");
 	if (t->memory)
 		fprintf(sim_out, "  backend memory\n");
+	if (t->guest)
+		fprintf(sim_out, "  client 1 is a guest:%s%s%s%s%s\n",
+			s->jobs[0].guest & SIM_GUEST_FLUSHES ? " flushes" : "",
+			s->jobs[0].guest & SIM_GUEST_INDIRECT ? " indirect" : "",
+			s->jobs[0].guest & SIM_GUEST_EVENTS ? " event-index" : "",
+			s->jobs[0].guest & SIM_GUEST_LEAVES ? " leaves" : "",
+			s->jobs[0].guest & SIM_GUEST_EXCHANGES ? " exchanges-memory" : "");
 	if (t->tcp_front || t->tcp_back)
 		fprintf(sim_out, "  TCP:%s%s%s, revoke_timeout %u ms\n",
 			t->tcp_front ? " from the clients" : "",
@@ -374,6 +456,17 @@ static void add_swap(struct text *text, const struct sim_scenario *s)
 	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; };\n};\n", s->io_timeout_ms);
 }
 
+static void add_disk(struct text *text, const struct sim_scenario *s)
+{
+	add(text,
+	    "disk = { role = \"vhost-user-blk\"; socket = \"" SIM_DISK_SOCKET
+	    "\"; lanes = %u; depth = 4; ",
+	    s->jobs[0].queues);
+	add_end_point(text, s, "connect =", "front", s->jobs[0].volume);
+	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; %s};\n};\n", s->io_timeout_ms,
+	    s->resume ? "resume = \"5s\"; " : "");
+}
+
 static uint32_t exchanged; /* bit mask of targets whose two volumes are exchanged */
 
 const char *sim_topology_volume(uint32_t volume)
@@ -445,6 +538,9 @@ void sim_topology_files(const struct sim_scenario *s)
 	begin(&text, s);
 	add_swap(&text, s);
 	end(&text, "/etc/swap.conf");
+	begin(&text, s);
+	add_disk(&text, s);
+	end(&text, "/etc/disk.conf");
 	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
 		make_volume(i + SIM_TARGETS, true, t->lists);
 }

@@ -11,6 +11,9 @@
  * all share one gateway if there is one. Faults of one target must not disturb the clients of the
  * other. Or the gateway joins the two volumes to one.
  *
+ * In some scenarios client 1 is a guest: a modelled virtual machine, whose disk is served by one
+ * more process with the role vhost-user-blk. The role is a client of the gateway or target.
+ *
  * Volumes have numbers: the targets (the clients, if EMBEDDED) have the volumes 0 and 1;
  * SIM_EXCHANGE replaces them by 2 and 3. If a scenario exchanges volumes, the last byte of each
  * UUID is the number of the volume plus 1.
@@ -24,6 +27,7 @@
 #define SIM_VOLUMES 4u
 #define SIM_VOLUME_BLOCKS 64u
 #define SIM_TARGETS 2u
+#define SIM_DISK_SOCKET "/run/disk.sock"
 
 enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
 
@@ -50,6 +54,8 @@ struct sim_topology {
 	 */
 	bool tcp_front, tcp_back, tcp_direct;
 	uint32_t tcp_revoke_ms; /* revoke_timeout; short: peers exceed it */
+	/* client 1 is a guest, whose disk is a process with the role vhost-user-blk */
+	bool guest;
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
@@ -61,7 +67,8 @@ enum sim_feature {
 	SIM_NO_LISTS = 16,
 	SIM_NO_TCP = 32,
 	SIM_NO_TCP_DIRECT = 64,
-	SIM_FEATURES = 7 /* bits */
+	SIM_NO_GUEST = 128,
+	SIM_FEATURES = 8 /* bits */
 };
 
 struct sim_scenario;
@@ -72,6 +79,8 @@ void sim_topology_draw(struct sim_scenario *s);
 void sim_topology_draw_lists(struct sim_scenario *s);
 /* Draw the legs that use TCP, after all other draws. */
 void sim_topology_draw_tcp(struct sim_scenario *s);
+/* Draw a guest and faults of its disk, after all other draws. */
+void sim_topology_draw_guest(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);

@@ -637,6 +637,35 @@ survives() { # COMMAND - end the role five times by COMMAND while requests are i
 	packed event_index survives stop
 }
 
+lost_writes() {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	serve_disk
+	if grep -q 'cannot store a UUID' "$dir/store.log"; then skip "no user attributes in $dir"; fi
+	"$program" "$disk" lost-writes "$dir/begun" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true test -e "$dir/begun"
+	stop disk bridge store
+	# a copy with the attributes is the same volume with another verifier
+	cp --preserve=xattr "$dir/volume" "$dir/copy"
+	mv "$dir/copy" "$dir/volume"
+	serve_all
+	begin disk
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
+@test "the role is started again, and the target may have lost writes: the next flush fails" {
+	lost_writes
+}
+
+@test "packed ring: the role is started again, and the target may have lost writes: the next flush fails" {
+	packed lost_writes
+}
+
 @test "a role that is stopped keeps its socket until it has returned all requests" {
 	store_stages='{ type = "fault"; delay = "3s"; delay_nth = 1; }'
 	need fault
@@ -698,6 +727,22 @@ stalled() { # LEG - the role connects to the target over this device
 	tcp back
 	event_index stalled
 	stop disk store
+}
+
+@test "packed ring: a target that is stopped does not delay answers to the front end" {
+	tcp back
+	packed stalled
+	stop disk store
+}
+
+@test "a queue whose request was lost does not stop: the connection ends" {
+	need fault
+	disk_options='stages = ( { type = "fault"; error = "session_lost"; error_nth = 1; } );'
+	serve_disk
+	"$program" "$disk" lost-request
+	finish disk
+	[ "$status" -eq 1 ]
+	stop bridge store
 }
 
 lowest_free_fd() { # of the role

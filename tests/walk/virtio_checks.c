@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define HUGE (2u << 20) /* bytes of a huge page */
+/* less than the time after which the role ends (LOSS_NS), and enough to take a request */
+#define LOST_MS 400
 
 static uint64_t allocated(void)
 {
@@ -171,6 +173,48 @@ void inflight_again(void)
 		fail("%d memories are created", n);
 	set_up();
 	verify();
+}
+
+/* A queue whose request the device has lost does not stop in order: the connection ends. */
+void lost_request(void)
+{
+	const uint32_t index[2] = {0, 0};
+	uint64_t state;
+
+	describe(0, VIRTIO_BLK_T_FLUSH, 0);
+	publish(0);
+	poll(NULL, 0, LOST_MS); /* the device takes the request, and loses it */
+	send_message(GET_VRING_BASE, 0, index, 8, NULL, 0);
+	if (reply(&state, sizeof(state)) != 0)
+		fail("a queue stops without its request: base 0x%x", (unsigned)(state >> 32));
+}
+
+static void flush(uint8_t wanted)
+{
+	const uint8_t status = request(VIRTIO_BLK_T_FLUSH, 0, NULL, 0);
+
+	if (status != wanted)
+		fail("a flush ends with status %u, not %u", status, wanted);
+}
+
+/*
+ * The device is started again, and its target may have lost writes meanwhile: one flush fails.
+ * begun: path of a file to create when the device can be stopped
+ */
+void lost_writes(const char *begun)
+{
+	struct pollfd p = {.events = POLLIN};
+	int fd;
+
+	set_up_inflight();
+	flush(VIRTIO_BLK_S_OK);
+	fd = open(begun, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	p.fd = conn;
+	if (fd < 0 || close(fd) != 0 || poll(&p, 1, TIMEOUT_MS) != 1)
+		fail("the device does not stop");
+	reconnect();
+	flush(VIRTIO_BLK_S_IOERR);
+	flush(VIRTIO_BLK_S_OK);
 }
 
 /* Returns 1 if the device signals an interrupt in time. */

@@ -217,6 +217,8 @@ void half_broken(void);
 void events(void);
 void left_over(void);
 void inflight_again(void);
+void lost_request(void);
+void lost_writes(const char *begun);
 void hostile(void);
 void hostile_packed(void);
 void segments(void);

@@ -409,6 +409,10 @@ int main(int argc, char **argv)
 		left_over();
 	else if (strcmp(command, "inflight") == 0)
 		inflight_again();
+	else if (strcmp(command, "lost-request") == 0)
+		lost_request();
+	else if (strcmp(command, "lost-writes") == 0 && argc == 4)
+		lost_writes(argv[3]);
 	else if (strcmp(command, "resize") == 0 && argc == 4)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)

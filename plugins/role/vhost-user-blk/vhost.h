@@ -59,6 +59,7 @@ struct vhost_request {
 	uint8_t is_taken;     /* not in the list of free requests */
 	uint8_t is_vacating;  /* uses the region that goes */
 	uint8_t is_abandoned; /* stays in the memory for requests in flight */
+	uint8_t reports_loss; /* a flush after a change of the verifier: it fails */
 	uint16_t status;      /* enum gantry_status: the first error */
 	uint32_t n_ios;       /* in flight */
 	uint8_t *status_addr;
@@ -113,6 +114,11 @@ struct vhost_queue {
 	bool reports_vacated; /* post vhost_queue_vacated() when n_vacating is 0 */
 	uint32_t n_vacating;  /* requests that use the region that goes */
 	bool wants_call;      /* requests were returned since the last interrupt */
+	/*
+	 * in the memory for requests in flight: the verifier of the volume when this queue has last
+	 * reported a loss of writes, or began; NULL: there is no such memory
+	 */
+	uint64_t *verifier;
 	bool is_armed;
 	uint32_t n_requests;        /* taken and not returned */
 	struct vhost_list waiting;  /* not all of their IOs are submitted */

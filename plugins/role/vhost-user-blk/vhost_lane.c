@@ -116,12 +116,23 @@ static void release(struct vhost_queue *queue, struct vhost_request *request)
 	queue->n_requests--;
 }
 
+/* The guest has got the error of a flush: the loss of earlier writes is reported. */
+static void note_loss_reported(const struct vhost_queue *queue)
+{
+	if (queue->verifier)
+		__atomic_store_n(queue->verifier,
+				 __atomic_load_n(&queue->role->volume.verifier, __ATOMIC_RELAXED),
+				 __ATOMIC_RELEASE);
+}
+
 void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 {
 	if (gantry_unlikely(request->is_abandoned)) {
 		release(queue, request);
 		return;
 	}
+	if (gantry_unlikely(request->reports_loss) && request->status == GANTRY_S_OK)
+		request->status = GANTRY_S_IO;
 	gantry_count(queue->counters.requests, 1);
 	if (request->status != GANTRY_S_OK)
 		gantry_count(queue->counters.failed, 1);
@@ -129,6 +140,9 @@ void vhost_lane_answer(struct vhost_queue *queue, struct vhost_request *request)
 		__atomic_store_n(request->status_addr, status_of(request), __ATOMIC_RELAXED);
 		vhost_ring_put(&queue->ring, request->id, written(request));
 		queue->wants_call = true;
+		/* after the answer: if this process ends in between, a later flush fails, too */
+		if (request->status != GANTRY_S_OK && request->opcode == GANTRY_OP_FLUSH)
+			note_loss_reported(queue);
 	}
 	if (gantry_unlikely(request->is_lost) && !queue->has_lost) {
 		queue->has_lost = true;
@@ -219,6 +233,7 @@ static struct vhost_request *take(struct vhost_queue *queue)
 	request->id = id;
 	request->is_taken = 1;
 	request->is_submitted = request->is_doubtful = request->is_lost = 0;
+	request->reports_loss = 0;
 	request->status = GANTRY_S_OK;
 	request->n_ios = request->n = request->at = request->skip = 0;
 	request->offset = request->bytes = request->done = 0;

@@ -79,6 +79,33 @@ static bool is_stream(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
 }
 
+/*
+ * The memory for requests in flight has a verifier for each queue after the rings. So a role that
+ * is started again notices that the target may have lost writes of the guest meanwhile.
+ */
+static uint64_t inflight_bytes(uint32_t queues, uint32_t num, uint64_t features)
+{
+	return queues * (vhost_inflight_bytes(num, features) + sizeof(uint64_t));
+}
+
+/* Returns NULL if there is no memory for the verifier of the queue. */
+static uint64_t *verifier_of(const struct vhost_queue *queue)
+{
+	const struct vhost_role *role = queue->role;
+	const uint32_t queues = role->inflight_queues, num = role->inflight_num;
+	const uint64_t features = role->device.features;
+	uint64_t *verifiers;
+
+	if (!vhost_queue_inflight(queue) ||
+	    role->inflight->length < inflight_bytes(queues, num, features))
+		return NULL;
+	verifiers = (uint64_t *)(void *)((char *)role->inflight->addr +
+					 queues * vhost_inflight_bytes(num, features));
+	if (__atomic_load_n(&verifiers[queue->index], __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&verifiers[queue->index], role->volume.verifier, __ATOMIC_RELAXED);
+	return &verifiers[queue->index];
+}
+
 int vhost_queue_start(struct vhost_queue *queue)
 {
 	struct vhost_role *role = queue->role;
@@ -97,6 +124,7 @@ int vhost_queue_start(struct vhost_queue *queue)
 	}
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
 		     (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
+	queue->verifier = verifier_of(queue);
 	queue->memory = role->memory;
 	queue->call = vring->call;
 	queue->err = vring->err;
@@ -149,7 +177,9 @@ void vhost_queue_drained(void *arg)
 		vhost_regions_advance(role);
 	} else if (role->drains_queue && !is_draining(role)) {
 		role->drains_queue = false;
-		vhost_socket_continue(role, 0);
+		/* requests without an answer: a peer might still access their memory */
+		role->device.fault = "requests were lost with the session";
+		vhost_socket_continue(role, queue->has_lost ? -EPROTO : 0);
 	}
 }
 
@@ -301,7 +331,7 @@ static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t n
 			uint64_t *bytes_p)
 {
 	struct vhost_role *role = role_of(device);
-	const uint64_t bytes = queues * vhost_inflight_bytes(num, device->features);
+	const uint64_t bytes = inflight_bytes(queues, num, device->features);
 	int fd, rc = 0;
 
 	if (role->offered && role->offered_bytes == bytes && !is_started(role))

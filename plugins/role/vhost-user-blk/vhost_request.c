@@ -102,6 +102,19 @@ static int discard_or_zero(struct vhost_queue *queue, struct vhost_request *requ
 	return set_range(queue, request, le64toh(segment.sector));
 }
 
+/*
+ * Returns true if writes that the guest did not flush may be lost, and the queue has not reported
+ * that. The engine only reports it within one session.
+ */
+static bool may_have_lost(const struct vhost_queue *queue)
+{
+	const uint64_t is = __atomic_load_n(&queue->role->volume.verifier, __ATOMIC_RELAXED),
+		       was = queue->verifier ? __atomic_load_n(queue->verifier, __ATOMIC_RELAXED)
+					     : 0;
+
+	return is != 0 && was != 0 && is != was;
+}
+
 int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request)
 {
 	struct vhost_chain *chain = &queue->chain;
@@ -132,6 +145,7 @@ int vhost_request_init(struct vhost_queue *queue, struct vhost_request *request)
 		return set_range(queue, request, le64toh(header.sector));
 	case VIRTIO_BLK_T_FLUSH:
 		request->bytes = 0;
+		request->reports_loss = may_have_lost(queue);
 		return 0;
 	case VIRTIO_BLK_T_DISCARD:
 		return discard_or_zero(queue, request, GANTRY_OP_DISCARD);

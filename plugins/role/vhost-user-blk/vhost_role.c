@@ -224,6 +224,13 @@ static void resized(void *arg, uint64_t size)
 				fault, (unsigned long long)size);
 }
 
+static void verifier_changed(void *arg, uint64_t verifier)
+{
+	struct vhost_role *role = arg;
+
+	__atomic_store_n(&role->volume.verifier, verifier, __ATOMIC_RELAXED); /* lanes load it */
+}
+
 static void closed(void *arg, int reason, const char *text)
 {
 	struct vhost_role *role = arg;
@@ -239,6 +246,7 @@ static void closed(void *arg, int reason, const char *text)
 
 static const struct gantry_engine_events events = {.ready = ready,
 						   .started = started,
+						   .verifier_changed = verifier_changed,
 						   .resized = resized,
 						   .closed = closed,
 						   .exported = vhost_regions_exported,

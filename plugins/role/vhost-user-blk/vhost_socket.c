@@ -21,7 +21,7 @@
 #include "vhost.h"
 
 #define SOCKET_MODE 0600
-#define ACCEPT_AGAIN_NS 1000000000ull /* pause after accept4(2) has failed */
+#define ACCEPT_AGAIN_NS 1000000000ull /* pause after the listener has failed */
 
 static void on_readable(void *arg);
 
@@ -41,8 +41,15 @@ static void listen_again(void *arg)
 {
 	struct vhost_role *role = arg;
 
-	if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) != 0)
-		gantry_log_error(role->host, "out of memory: no front end can connect any more");
+	if (role->listen_fd < 0) /* closed since this call was posted */
+		return;
+	if (role->rh->fd_watch(role->rh, role->listen_fd, on_connect, role) == 0)
+		return;
+	gantry_log_warn(role->host,
+			"out of memory: no front end can connect (socket=%s): trying again",
+			role->conf->socket);
+	if (role->rh->after(role->rh, ACCEPT_AGAIN_NS, listen_again, role) != 0)
+		role->rh->post(role->rh, listen_again, role);
 }
 
 /*
@@ -235,6 +242,8 @@ static void take_message(struct vhost_role *role)
 	if (rc == -EINPROGRESS)
 		return;
 	if (role->rh->fd_watch(role->rh, role->fd, on_readable, role) != 0) {
+		if (reply.fd >= 0)
+			close(reply.fd);
 		reject(role, "out of memory");
 		return;
 	}
