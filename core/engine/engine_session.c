@@ -411,10 +411,10 @@ static uint64_t export_limit(const struct gantry_engine *session)
 		       : UINT64_MAX;
 }
 
-static uint64_t export_room(const struct gantry_engine *session)
+static uint64_t export_quota(const struct gantry_engine *session)
 {
 	return session->phase == GN_ENGINE_RUNNING
-		       ? session->rh->client_export_room(session->client)
+		       ? session->rh->client_export_quota(session->client)
 		       : UINT64_MAX;
 }
 
@@ -450,7 +450,7 @@ const struct gantry_engine_ops gn_engine_ops = {
 	.region_export = gn_engine_export,
 	.region_unexport = gn_engine_unexport,
 	.export_limit = export_limit,
-	.export_room = export_room,
+	.export_quota = export_quota,
 	.revoke_all = revoke_all,
 	.free = free_session,
 	.late_writes = gn_engine_late_writes,

@@ -268,7 +268,7 @@ uint64_t gn_client_export_limit(const struct gantry_client *c)
 	return limit;
 }
 
-uint64_t gn_client_export_room(const struct gantry_client *c)
+uint64_t gn_client_export_quota(const struct gantry_client *c)
 {
 	if (c->region_limit == UINT64_MAX)
 		return UINT64_MAX;

@@ -285,6 +285,6 @@ void gn_role_fill_host(struct gn_role *role)
 		.region_map = rh_region_map,
 		.fd_watch = rh_fd_watch,
 		.fd_unwatch = rh_fd_unwatch,
-		.client_export_room = gn_client_export_room,
+		.client_export_quota = gn_client_export_quota,
 	};
 }

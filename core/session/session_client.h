@@ -29,7 +29,7 @@ void gn_client_close(struct gantry_client *client);
 void gn_client_abort(struct gantry_client *client);
 void gn_client_free(struct gantry_client *client);
 uint64_t gn_client_export_limit(const struct gantry_client *client);
-uint64_t gn_client_export_room(const struct gantry_client *client);
+uint64_t gn_client_export_quota(const struct gantry_client *client);
 uint64_t gn_client_id(const struct gantry_client *client);
 int gn_client_regions_released(const struct gantry_client *client);
 /* lane's thread */

@@ -226,7 +226,7 @@ struct gantry_engine_ops {
 	 *
 	 * returns  bytes; UINT64_MAX: no limit is known, or no session runs
 	 */
-	uint64_t (*export_room)(const struct gantry_engine *session);
+	uint64_t (*export_quota)(const struct gantry_engine *session);
 	/*
 	 * Revoke the access of all peers to all regions, without waiting for IO: abort the
 	 * connection of a session that is then resumed. IO in flight waits for the resume, or the

@@ -705,7 +705,7 @@ struct gantry_role_host {
 	 */
 	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
 	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
-	uint64_t (*client_export_room)(const struct gantry_client *client);
+	uint64_t (*client_export_quota)(const struct gantry_client *client);
 };
 
 /*

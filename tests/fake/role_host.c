@@ -412,7 +412,7 @@ static void client_abort(struct gantry_client *client)
 	of_client(client)->lose_rc = -ECANCELED;
 }
 
-static uint64_t client_export_room(const struct gantry_client *client)
+static uint64_t client_export_quota(const struct gantry_client *client)
 {
 	(void)client;
 	return UINT64_MAX;
@@ -636,7 +636,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_free = client_free,
 		.client_abort = client_abort,
 		.client_regions_released = client_regions_released,
-		.client_export_room = client_export_room,
+		.client_export_quota = client_export_quota,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,

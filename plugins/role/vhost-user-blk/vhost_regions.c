@@ -180,21 +180,21 @@ static uint64_t going_bytes(const struct vhost_role *role)
  * Compare the new regions with what all servers on the path accept. Returns 0, or -errno; logs the
  * cause.
  */
-static int check_room(const struct vhost_role *role)
+static int check_quota(const struct vhost_role *role)
 {
-	const uint64_t room = sum(role->rh->engine->export_room(role->engine), going_bytes(role));
+	const uint64_t quota = sum(role->rh->engine->export_quota(role->engine), going_bytes(role));
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < role->next_memory.n; i++)
 		bytes = sum(bytes, role->next_memory.region[i].bytes);
-	if (bytes <= room)
+	if (bytes <= quota)
 		return 0;
 	gantry_log_error(
 		role->host,
 		"guest memory rejected: a server accepts less (regions=%u, bytes=%llu, "
 		"limit=%llu): raise listen.max_region_bytes of each server on the path, and "
 		"region_bytes of its listen.allow, or give the virtual machine less memory",
-		role->next_memory.n, (unsigned long long)bytes, (unsigned long long)room);
+		role->next_memory.n, (unsigned long long)bytes, (unsigned long long)quota);
 	return -E2BIG;
 }
 
@@ -497,7 +497,7 @@ static int add(struct vhost_role *role, struct vhost_message *m,
 	role->device.fault = "the guest memory cannot be used";
 	rc = map_regions(role, m, from, n);
 	if (rc == 0 && !vhost_copies(role))
-		rc = check_room(role);
+		rc = check_quota(role);
 	if (rc == 0 && !vhost_copies(role))
 		rc = check_limit(role);
 	if (rc != 0) {
