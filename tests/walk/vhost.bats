@@ -210,6 +210,14 @@ copied() {
 	copies event_index copied
 }
 
+@test "packed ring, event index: memory that is not sealed is copied" {
+	copies packed event_index copied
+}
+
+@test "packed ring: memory that is not sealed is copied" {
+	copies packed copied
+}
+
 @test "memory that is not sealed is copied: rings that break the rules" {
 	copies broken_rings
 }

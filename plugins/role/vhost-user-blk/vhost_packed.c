@@ -306,6 +306,15 @@ static int take_again(struct vhost_ring *ring, const struct vhost_memory *memory
 
 /* -- verbs -- */
 
+/*
+ * User-mode Linux sends base 0 for a new ring, which means the start of a second lap. A ring in its
+ * second lap has entries that the device has used, the first of them at index 0.
+ */
+static bool is_never_used(const struct vhost_packed *p)
+{
+	return (vhost_load16(&p->desc[0].flags, 0) & F_USED) == 0;
+}
+
 static int packed_init(struct vhost_ring *ring, const struct vhost_vring *vring,
 		       const struct vhost_memory *memory, void *inflight)
 {
@@ -322,6 +331,8 @@ static int packed_init(struct vhost_ring *ring, const struct vhost_vring *vring,
 		return -EFAULT;
 	if ((uintptr_t)p->desc % 8 || (uintptr_t)p->driver % 4 || (uintptr_t)p->device % 4)
 		return -EFAULT;
+	if (vring->base == 0 && is_never_used(p))
+		p->avail = p->used = decode_at(WRAP_BIT);
 	p->inflight = inflight;
 	if (inflight && __atomic_load_n(&p->inflight->version, __ATOMIC_ACQUIRE) != 0) {
 		if (packed_recover(ring) == 0)

@@ -262,6 +262,18 @@ static void the_base_has_both_places_and_wrap_counters(void)
 	TEST_ASSERT_EQUAL_HEX32(0x00020002, vhost_ring_base(&ring));
 }
 
+static void base_0_begins_a_ring_that_was_never_used(void)
+{
+	begin(8, NULL, 0);
+	TEST_ASSERT_EQUAL_INT(0, init(0, NULL, 0));
+	TEST_ASSERT_EQUAL_HEX32(NEW, vhost_ring_base(&ring));
+	publish(0, 1);
+	TEST_ASSERT_EQUAL_INT(0, init(0, NULL, 0));
+	TEST_ASSERT_EQUAL_INT(0, take());
+	put(0);
+	TEST_ASSERT_EQUAL_INT(0, see_used());
+}
+
 static void a_wrong_base_is_refused(void)
 {
 	static const uint32_t wrong[] = {0x80008008,       0x80088000, 0x80018000,
@@ -602,6 +614,7 @@ int main(void)
 	RUN_TEST(requests_are_returned_in_any_order_and_the_ring_wraps_around);
 	RUN_TEST(a_chain_can_have_as_many_descriptors_as_the_ring);
 	RUN_TEST(the_base_has_both_places_and_wrap_counters);
+	RUN_TEST(base_0_begins_a_ring_that_was_never_used);
 	RUN_TEST(a_wrong_base_is_refused);
 	RUN_TEST(a_ring_outside_the_memory_is_refused);
 	RUN_TEST(a_buffer_id_is_checked);
