@@ -220,6 +220,10 @@ static void release(struct gantry_memory *memory)
 {
 	struct gantry_volume *volume = memory->volume;
 
+	/* once the region is unmapped, another thread can map its own at the same addresses */
+	pthread_mutex_lock(&volume->lock);
+	memory->place = 0;
+	pthread_mutex_unlock(&volume->lock);
 	call(memory, unmap);
 	if (memory->fd >= 0)
 		close(memory->fd);
