@@ -558,6 +558,7 @@ static void test_further_regions_are_exported_again_before_the_session_starts(vo
 static void test_requests_during_a_resume_are_kept(void)
 {
 	begin_with_regions();
+	rig.rh.quiet = 0; /* only the drain of the lost session ends all accesses */
 	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2)); /* not answered */
 	lose();
 	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 3));
@@ -570,6 +571,25 @@ static void test_requests_during_a_resume_are_kept(void)
 	TEST_ASSERT_EQUAL_UINT(4, rig.n_exported);
 	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
 	TEST_ASSERT_EQUAL_UINT(2, rig.rh.n_exported); /* handles 4 and 2 */
+	TEST_ASSERT_NULL(rig.rh.regions[3]);
+	rig_close();
+}
+
+/* The end of the connection has revoked the regions: `unexported` does not wait for the resume. */
+static void test_revoked_region_is_unexported_at_the_loss(void)
+{
+	begin_with_regions();
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 2)); /* not answered */
+	lose();
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_unexported);
+	TEST_ASSERT_EQUAL_UINT32(2, rig.last_handle);
+	TEST_ASSERT_EQUAL_INT(0, gn_engine_ops.region_unexport(rig.session, 3));
+	rig_turn(1);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_unexported);
+	TEST_ASSERT_EQUAL_UINT(1, queue->paused);
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_UINT(2, rig.n_unexported);
+	TEST_ASSERT_EQUAL_UINT(0, queue->paused);
 	TEST_ASSERT_NULL(rig.rh.regions[3]);
 	rig_close();
 }
@@ -624,6 +644,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_further_regions_are_exported_again_before_the_session_starts);
 	RUN_TEST(test_requests_during_a_resume_are_kept);
+	RUN_TEST(test_revoked_region_is_unexported_at_the_loss);
 	RUN_TEST(test_region_can_be_unexported_before_it_is_exported_again);
 	RUN_TEST(test_region_can_be_unexported_after_it_is_exported_again);
 	RUN_TEST(test_ios_in_flight_are_submitted_again_in_order);
