@@ -297,3 +297,26 @@ again_and_again() { # VICTIM SURVIVOR...
 @test "the target is killed again and again, at each step of a session" {
 	again_and_again store bridge
 }
+
+is_late() {
+	[ "$(($(now_ms) - died))" -gt 500 ]
+}
+
+@test "an IO times out while the gateway is away: the initiator ends, and IOs of the other lane are submitted again" {
+	connect_options='resume = "30s";'
+	topology
+	serve_all
+	begin load --set roles.load.lanes=2 --set roles.load.workload.ops=0 --set roles.load.workload.depth=32 \
+		--set roles.load.workload.deadline=300ms
+	busy load
+	slay bridge
+	logged load 'session lost'
+	until_true is_late
+	serve bridge
+	finish load
+	[ "$status" -eq 1 ]
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors | keys - ["TIMEOUT"] == []' \
+		'load.counters.sessions_resumed == 1'
+	stop bridge store
+}

@@ -211,7 +211,7 @@ static const struct gantry_role_ops ops = {
 	.stop = initiator_stop,
 	.close = initiator_close,
 	.report = initiator_report,
-	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME | GANTRY_ROLE_WORKS,
 };
 
 GANTRY_PLUGIN(initiator) = {

@@ -327,6 +327,8 @@ static int lane_poll(void *self)
 	if (lane->state != LANE_DRAINING)
 		return n;
 	cancel_waiting(lane);
+	/* IOs that were in flight when the session was lost must be submitted again */
+	n += gantry_engine_poll(lane->queue);
 	if (!lane->queue->n_inflight) {
 		end(lane);
 		n++;
