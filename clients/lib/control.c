@@ -243,7 +243,7 @@ static const struct gantry_role_ops role_ops = {
 	.stop = role_stop,
 	.close = role_close,
 	.report = role_report,
-	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME,
 };
 
 /* -- from a configuration to the role -- */

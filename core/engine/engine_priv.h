@@ -80,8 +80,10 @@ struct gantry_engine {
 	 * except while the session starts
 	 */
 	int regions_open;
-	int is_starting;  /* all regions are exported; the queues are being created */
-	int regions_busy; /* a request for one of them is in flight */
+	uint32_t path, n_paths; /* the entry of `connect` is attr.connect + path */
+	uint32_t n_stale;       /* paths in a row that led to another volume */
+	int is_starting;        /* all regions are exported; the queues are being created */
+	int regions_busy;       /* a request for one of them is in flight */
 	struct gantry_engine_queue queues[];
 };
 

@@ -60,7 +60,7 @@ static void attempt(void *arg)
 		return;
 	}
 	wanted.epoch = ++session->epoch;
-	if (session->rh->client_open(session->rh, session->attr.connect, &wanted,
+	if (session->rh->client_open(session->rh, session->attr.connect + session->path, &wanted,
 				     &gn_engine_client_events, session, &session->client)) {
 		session->client = NULL;
 		schedule_attempt(session);
@@ -132,13 +132,15 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 
 	if (!session->resume_ns || !reason || (!first && session->phase != GN_ENGINE_PAUSED))
 		return 0;
-	if (!first && reason == -ESTALE)
-		return 0; /* a retry would find the other volume again */
+	session->n_stale = reason == -ESTALE ? session->n_stale + 1 : 0;
+	if (!first && session->n_stale >= session->n_paths)
+		return 0; /* a retry would find other volumes again */
 	if (first && pause_session(session, text))
 		return 0;
 	gn_engine_regions_lost(session);
 	session->rh->client_free(session->client);
 	session->client = NULL;
+	session->path = (session->path + 1) % session->n_paths;
 	if (now_ns(session) - session->lost_ns >= session->resume_ns) {
 		end_expired(session);
 		return 1;
@@ -203,9 +205,9 @@ void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 	session->changed = 0;
 	session->rh->after_cancel(session->rh, session);
 	session->text[0] = '\0';
-	gantry_log_warn(session->rh->host,
-			"session resumed id=%llx epoch=%u after %llu ms, %u IOs submitted again",
-			(unsigned long long)session->id, session->epoch,
-			(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS),
-			n_again);
+	gantry_log_warn(
+		session->rh->host,
+		"session resumed id=%llx epoch=%u path=%u after %llu ms, %u IOs submitted again",
+		(unsigned long long)session->id, session->epoch, session->path,
+		(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS), n_again);
 }

@@ -292,6 +292,33 @@ void gn_engine_end(struct gantry_engine *session, int reason, const char *text)
 	session->events->closed(session->arg, reason, text);
 }
 
+/* Open the session on a path. Returns 0 or -errno. */
+static int open_path(struct gantry_engine *session)
+{
+	const struct gantry_session_attr wanted = {.epoch = session->epoch,
+						   .lanes = session->attr.n_queues,
+						   .depth = session->attr.depth,
+						   .regions = 1 + session->attr.regions};
+
+	return session->rh->client_open(session->rh, session->attr.connect + session->path, &wanted,
+					&gn_engine_client_events, session, &session->client);
+}
+
+/* A path has failed before the volume was known. Returns 1: the next path is being opened. */
+static int open_next_path(struct gantry_engine *session, const char *text)
+{
+	if (session->phase != GN_ENGINE_OPENING || session->info.size != 0 ||
+	    session->path + 1 >= session->n_paths)
+		return 0;
+	gantry_log_warn(session->rh->host, "connect[%u]: %s: trying connect[%u]",
+			session->attr.connect + session->path, text,
+			session->attr.connect + session->path + 1);
+	session->rh->client_free(session->client);
+	session->client = NULL;
+	session->path++;
+	return open_path(session) == 0;
+}
+
 static void client_closed(void *arg, struct gantry_client *client, int reason, const char *text)
 {
 	struct gantry_engine *session = arg;
@@ -300,7 +327,8 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 		session->released = 0;
 	if (session->phase == GN_ENGINE_CLOSING)
 		gn_engine_end(session, session->reason, *session->text ? session->text : text);
-	else if (!gn_engine_resume_begin(session, reason, text))
+	else if (!gn_engine_resume_begin(session, reason, text) &&
+		 !(reason != 0 && open_next_path(session, text)))
 		gn_engine_end(session, reason, text);
 }
 
@@ -348,10 +376,6 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 			const struct gantry_engine_events *events, void *arg,
 			struct gantry_engine **session_p)
 {
-	const struct gantry_session_attr wanted = {.epoch = 1,
-						   .lanes = attr->n_queues,
-						   .depth = attr->depth,
-						   .regions = 1 + attr->regions};
 	struct gantry_engine *session =
 		gantry_zalloc_lines(sizeof(*session) + attr->n_queues * sizeof(session->queues[0]));
 	int rc;
@@ -360,9 +384,10 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 		return -ENOMEM;
 	session->rh = rh;
 	session->attr = *attr;
+	session->n_paths = rh->n_connects - attr->connect;
 	session->events = events;
 	session->arg = arg;
-	session->epoch = wanted.epoch;
+	session->epoch = 1;
 	session->released = 1;
 	session->resume_ns = rh->connect_resume(rh, attr->connect);
 	session->n_resumed = rh->host->counter(rh->host, "sessions_resumed");
@@ -370,8 +395,7 @@ static int open_session(const struct gantry_role_host *rh, const struct gantry_e
 	for (uint32_t i = 0; i < attr->n_queues && !rc; i++)
 		rc = gn_engine_queue_init(session, i);
 	if (!rc)
-		rc = rh->client_open(rh, attr->connect, &wanted, &gn_engine_client_events, session,
-				     &session->client);
+		rc = open_path(session);
 	if (rc) {
 		session->phase = GN_ENGINE_CLOSED;
 		free_session(session);

@@ -148,8 +148,7 @@ static int check_expected(struct gantry_session *s)
 	const struct gantry_volume_info *volume = &s->answer.volume;
 	char is[GANTRY_UUID_TEXT], was[GANTRY_UUID_TEXT];
 
-	if (gantry_uuid_is_known(volume->uuid) && gantry_uuid_is_known(s->expected_uuid) &&
-	    memcmp(volume->uuid, s->expected_uuid, sizeof(volume->uuid)) != 0) {
+	if (gantry_uuid_is_other(volume->uuid, s->expected_uuid)) {
 		gn_session_refuse(s, "another volume (uuid=%s, the session had uuid=%s)",
 				  gantry_uuid_text(volume->uuid, is),
 				  gantry_uuid_text(s->expected_uuid, was));

@@ -103,7 +103,7 @@ static int parse_options(struct gn_topo_parse *p, struct gn_topo_role *role)
 
 static bool connects_once(uint32_t flags)
 {
-	const uint32_t needed = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
+	const uint32_t needed = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME;
 
 	return (flags & needed) == needed && !(flags & GANTRY_ROLE_LISTENS);
 }
@@ -137,7 +137,7 @@ static void replace_role(struct gn_topo_parse *p, struct gn_topo_role *role,
 			p->errs, gn_conf_child(role->node, "role"),
 			"a program that uses libgantry can replace only a role that connects to one service, as an initiator does; \"%s\" is no such role",
 			role->plugin->desc->name);
-	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT;
+	role->flags = GANTRY_ROLE_WORKS | GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME;
 	role->spec.part =
 		(struct gn_plugin_instance){.name = own->name, .ops = own->ops, .conf = own->conf};
 	role->spec.n_lanes = own->n_lanes;
@@ -192,18 +192,6 @@ static int check_section(struct gn_topo_parse *p, struct gn_topo_role *role, uin
 	else
 		return 0;
 	return -EINVAL;
-}
-
-static void check_connects(struct gn_topo_parse *p, struct gn_topo_role *role)
-{
-	struct gn_conf_node *node = gn_conf_child(role->node, "connect");
-
-	if ((role->flags & GANTRY_ROLE_ONE_CONNECT) && gn_conf_is_list(node) &&
-	    gn_conf_length(node) > 1)
-		gn_conf_fault(p->errs, node,
-			      "has %u entries; the role \"%s\" connects to one place",
-			      gn_conf_length(node),
-			      role->plugin ? role->plugin->desc->name : role->spec.part.name);
 }
 
 /*
@@ -290,7 +278,6 @@ int gn_topo_role(struct gn_topo_parse *p, struct gn_topo_role *role)
 			      "device = \"NAME\"; name = \"SERVICE\";");
 		check_section(p, role, GANTRY_ROLE_CONNECTS, "connect", "connect",
 			      "device = \"NAME\"; name = \"SERVICE\";");
-		check_connects(p, role);
 		check_section(p, role, GANTRY_ROLE_STORES, "backend", "store anything",
 			      "type = \"NAME\";");
 	}

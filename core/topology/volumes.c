@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 
+#include <gantry/uuid.h>
+
 #include "topology/topology_priv.h"
 #include "transport/bounce.h"
 
@@ -33,6 +35,25 @@ static void limit_bounced_io(struct gn_topo_role *role)
 							       has_bouncing_stage(role));
 }
 
+/*
+ * The entries of `connect` are paths to one volume: report those that lead to another one, as far
+ * as the UUIDs are known, and plan the same for each path.
+ */
+static void check_paths(const struct gn_topo_role *role, const struct gantry_volume_info *volumes,
+			struct gn_errs *errs)
+{
+	struct gn_conf_node *node = gn_conf_child(role->node, "connect");
+
+	for (uint32_t i = 1; i < role->spec.n_connects; i++) {
+		role->plans[i] = role->plans[0];
+		if (gantry_uuid_is_other(volumes[0].uuid, volumes[i].uuid))
+			gn_conf_fault(
+				errs, gn_conf_index(node, i),
+				"leads to another volume than connect[0]: the role \"%s\" uses all entries as paths to one volume",
+				role->plugin->desc->name);
+	}
+}
+
 static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_errs *errs)
 {
 	struct gantry_check check = {.flags = GANTRY_CHECK_MACHINE, .volume = role->volume};
@@ -58,6 +79,8 @@ static int expect(struct gn_topology *t, struct gn_topo_role *role, struct gn_er
 	gn_role_fill_check(role->role, &check);
 	gn_plugin_check(role->plugin, role->spec.part.conf, role->node, errs, &check);
 	role->volume = check.volume;
+	if ((role->flags & GANTRY_ROLE_ONE_VOLUME) && role->plugin)
+		check_paths(role, volumes, errs);
 	if (gn_role_stage_volume(role->role, &role->volume) != 0)
 		gn_conf_fault(errs, gn_conf_child(role->node, "stages"),
 			      "a stage rejects the volume; see the message before");

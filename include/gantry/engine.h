@@ -106,7 +106,12 @@ struct gantry_engine_events {
 };
 
 struct gantry_engine_attr {
-	uint32_t connect;  /* index of an entry of `connect` */
+	/*
+	 * Index of the first path to the volume. All entries of `connect` from this one on are
+	 * paths: the session opens and resumes on one that answers, and a lost session tries the
+	 * next one first.
+	 */
+	uint32_t connect;
 	uint32_t n_queues; /* queue i is on lane i of the role */
 	uint32_t depth;    /* number of slots of each queue */
 	/*

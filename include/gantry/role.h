@@ -785,7 +785,7 @@ struct gantry_role_ops {
 #define GANTRY_ROLE_STORES 0x4u   /* needs `backend` */
 /* the role finishes without a stop; the process ends when all such roles have finished */
 #define GANTRY_ROLE_WORKS 0x8u
-#define GANTRY_ROLE_ONE_CONNECT 0x10u /* `connect` must have exactly one entry */
+#define GANTRY_ROLE_ONE_VOLUME 0x10u /* all entries of `connect` are paths to one volume */
 /*
  * the role serves a disk by the vhost-user protocol on the Unix socket that its option `socket`
  * names, with a queue for each lane: gantry vm prints the options of QEMU for it

@@ -29,6 +29,20 @@ static inline int gantry_uuid_is_known(const uint8_t uuid[GANTRY_UUID_BYTES])
 }
 
 /*
+ * gantry_uuid_is_other - test whether two UUIDs are those of different volumes
+ *
+ * returns  1: both are known, and they differ. 0: they are the same, or one is unknown
+ * thread   any
+ * since    ABI 0.1
+ */
+static inline int gantry_uuid_is_other(const uint8_t a[GANTRY_UUID_BYTES],
+				       const uint8_t b[GANTRY_UUID_BYTES])
+{
+	return gantry_uuid_is_known(a) && gantry_uuid_is_known(b) &&
+	       memcmp(a, b, GANTRY_UUID_BYTES) != 0;
+}
+
+/*
  * gantry_uuid_text - format a UUID as 8-4-4-4-12 hexadecimal digits in lower case
  *
  * uuid     16 bytes

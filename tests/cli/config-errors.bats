@@ -240,14 +240,6 @@ initiator() {
 			"1: devices.d.uids: is no list of at most 15 numbers; write such as \"0,1000\""
 }
 
-@test "a role with one place to connect to" {
-	wrong "2: roles.load.connect: has 2 entries; the role \"initiator\" connects to one place" <<-END
-		devices = { d = { transport = "loop"; }; };
-		roles = { load = { role = "initiator"; connect = ( { device = "d"; name = "v"; },
-		  { device = "d"; name = "w"; } ); }; };
-	END
-}
-
 @test "sections that a role needs, and those it has no use for" {
 	wrong "2: roles.a: the role \"target\" needs \"listen\"; write listen = { device = " \
 		"2: roles.a: the role \"target\" needs \"backend\"; write backend = { type = \"NAME\"; };" \

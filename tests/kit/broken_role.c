@@ -142,7 +142,7 @@ static const struct gantry_role_ops broken_ops = {
 	.stop = broken_stop,
 	.close = free,
 	.report = scan_report,
-	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_WORKS,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME | GANTRY_ROLE_WORKS,
 };
 
 GANTRY_PLUGIN(broken_role) = {

@@ -24,6 +24,7 @@ connect_options=
 listen_options=
 more_roles=
 bridge_connect=
+load_connect=
 relays= # data passes through the gateway
 seconds=60 # longest wait for an event, on a busy machine
 
@@ -126,7 +127,7 @@ topology() {
 		            backend = { $store_backend }; stages = ( $store_stages ); };
 		  bridge = { role = "gateway"; listen = { device = "front"; $volume_at $listen_options };
 		             connect = $to; stages = ( $bridge_stages ); };
-		  load = { role = "initiator"; connect = { device = "$load_on"; $volume_at $connect_options };
+		  load = { role = "initiator"; connect = ${load_connect:-"{ device = \"$load_on\"; $volume_at $connect_options \}"};
 		           workload = { pattern = "randrw"; depth = 16; time = "0s"; ops = 5000; size = "1MiB"; verify = "stamp"; };
 		           stages = ( $load_stages ); };
 		  $more_roles

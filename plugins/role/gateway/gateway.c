@@ -16,11 +16,11 @@
 #define AT(field) offsetof(struct gateway_conf, field)
 
 /* indexed by enum gateway_mode */
-static const char *const modes[] = {"concat", "stripe", NULL};
+static const char *const modes[] = {"concat", "stripe", "failover", NULL};
 
 static const struct gantry_option options[] = {
 	{"mode", GANTRY_OPT_CHOICE, AT(mode), "concat", 0, 0, modes, NULL,
-	 "How the volumes of several targets become one: in their order, or in alternating chunks."},
+	 "How several targets become one volume: in their order, in alternating chunks, or as paths to it."},
 	{"chunk", GANTRY_OPT_SIZE, AT(chunk), "64KiB", 512, 1 << 30, NULL, NULL,
 	 "Bytes of a chunk, with stripe; a multiple of the block size."},
 	{"uuid", GANTRY_OPT_STRING, AT(uuid), "", 0, 0, NULL, NULL,
@@ -36,6 +36,7 @@ static int gateway_open(const struct gantry_role_host *rh, const void *conf, voi
 		return -ENOMEM;
 	gateway->rh = rh;
 	gateway->conf = conf;
+	gateway->path = 0;
 	*role_p = gateway;
 	return 0;
 }
@@ -52,6 +53,17 @@ static void gateway_close(void *role)
 	free(role);
 }
 
+/* All paths lead to one volume, as far as the UUIDs are known. */
+static void check_paths(const struct gantry_check *check)
+{
+	const uint8_t *first = check->volumes[0].uuid;
+
+	for (uint32_t i = 1; i < check->n_connects; i++)
+		if (gantry_uuid_is_other(first, check->volumes[i].uuid))
+			gantry_option_fault(check, "connect",
+					    "target %u is another volume than target 0", i);
+}
+
 /* The volumes of the connects are known only once the role is open. */
 static void gateway_check(const void *conf_arg, struct gantry_check *check)
 {
@@ -60,11 +72,17 @@ static void gateway_check(const void *conf_arg, struct gantry_check *check)
 
 	if (!check->role)
 		return;
-	if (layout_compose(conf, check->volumes, check->n_connects, &check->volume, why) != 0) {
+	if (conf->mode == GATEWAY_FAILOVER) {
+		check->volume = check->volumes[0];
+		check_paths(check);
+	} else if (layout_compose(conf, check->volumes, check->n_connects, &check->volume, why) !=
+		   0) {
 		gantry_option_fault(check, "connect", "%s", why);
 		check->volume = (struct gantry_volume_info){.size = 0};
-	} else if (gantry_uuid_is_known(check->volume.uuid) &&
-		   layout_check_uuid(conf, &check->volume, why) != 0) {
+		return;
+	}
+	if (gantry_uuid_is_known(check->volume.uuid) &&
+	    layout_check_uuid(conf, &check->volume, why) != 0) {
 		gantry_option_fault(check, "uuid", "%s", why);
 	}
 }

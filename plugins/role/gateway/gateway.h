@@ -12,7 +12,7 @@
 
 #include <gantry/role.h>
 
-enum gateway_mode { GATEWAY_CONCAT, GATEWAY_STRIPE };
+enum gateway_mode { GATEWAY_CONCAT, GATEWAY_STRIPE, GATEWAY_FAILOVER };
 
 struct gateway_conf {
 	uint32_t mode;    /* enum gateway_mode */
@@ -22,6 +22,8 @@ struct gateway_conf {
 
 struct gateway {
 	const struct gantry_role_host *rh;
+	uint32_t
+		path; /* with GATEWAY_FAILOVER: the entry of `connect` that new sessions try first */
 	const struct gateway_conf *conf;
 };
 
@@ -29,7 +31,8 @@ struct gateway {
 struct leg {
 	struct relay *relay;
 	struct gantry_client *client;
-	int done; /* the leg has finished the step that is being relayed */
+	uint32_t connect; /* the entry of `connect` */
+	int done;         /* the leg has finished the step that is being relayed */
 	int closed;
 };
 
@@ -37,9 +40,10 @@ struct leg {
 struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
-	int tearing_down; /* the session has ended and waits for its legs to close */
-	uint32_t depth;
-	uint32_t n_lanes;
+	int tearing_down;                /* the session has ended and waits for its legs to close */
+	struct gantry_session_attr attr; /* of the session; its legs have the same */
+	uint32_t n_tried;                /* with GATEWAY_FAILOVER: paths that have failed */
+	int is_ready;                    /* the volume is known */
 	struct route **routes; /* indexed by lane of the session; NULL: the relay has one target */
 	struct gantry_volume_info volume;   /* composed of `volumes` */
 	struct gantry_volume_info *volumes; /* those of the legs, in their order */

@@ -51,6 +51,7 @@ static void on_ready(void *arg, struct gantry_client *client,
 
 	(void)client;
 	leg->relay->volumes[leg - leg->relay->legs] = *volume;
+	leg->relay->is_ready = 1;
 	leg_done(leg);
 }
 
@@ -106,6 +107,30 @@ static void finish_teardown(struct relay *relay)
 	rh->session_continue(session, 0);
 }
 
+static int open_leg(struct leg *leg, uint32_t connect);
+
+/*
+ * A path has failed: new sessions try the next one first. Returns 1 if this session tries it, too,
+ * because its volume is not known yet.
+ */
+static int try_next_path(struct leg *leg, const char *text)
+{
+	struct relay *relay = leg->relay;
+	struct gateway *gateway = relay->gateway;
+	const struct gantry_role_host *rh = gateway->rh;
+	const uint32_t failed = leg->connect, next = (failed + 1) % rh->n_connects;
+
+	if (gateway->conf->mode != GATEWAY_FAILOVER)
+		return 0;
+	gateway->path = next;
+	if (relay->is_ready || ++relay->n_tried >= rh->n_connects)
+		return 0;
+	gantry_log_warn(rh->host, "connect[%u]: %s: trying connect[%u]", failed, text, next);
+	rh->client_free(leg->client);
+	leg->client = NULL;
+	return open_leg(leg, next) == 0;
+}
+
 static void on_closed(void *arg, struct gantry_client *client, int reason, const char *text)
 {
 	struct leg *leg = arg;
@@ -113,6 +138,8 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 	const struct gantry_role_host *rh = relay->gateway->rh;
 
 	(void)client;
+	if (!relay->tearing_down && reason != 0 && try_next_path(leg, text))
+		return;
 	leg->closed = 1;
 	if (relay->tearing_down) {
 		if (all_closed(relay))
@@ -166,10 +193,10 @@ static int check_depth(const struct relay *relay, char why[LAYOUT_WHY])
 		return 0;
 	most = MAX_CHILDREN /
 	       layout_max_pieces(relay->gateway->conf, &relay->volume, relay->n_legs);
-	if (relay->depth <= most)
+	if (relay->attr.depth <= most)
 		return 0;
 	snprintf(why, LAYOUT_WHY, "depth %u is too large for %u targets as one volume (limit=%u)",
-		 relay->depth, relay->n_legs, most);
+		 relay->attr.depth, relay->n_legs, most);
 	return -EINVAL;
 }
 
@@ -187,10 +214,25 @@ static void use_secret(const struct gantry_role_host *rh, const struct gantry_se
 	explicit_bzero(secret, sizeof(secret));
 }
 
+/* Connect a leg to an entry of `connect`. Returns 0 or -errno. */
+static int open_leg(struct leg *leg, uint32_t connect)
+{
+	const struct relay *relay = leg->relay;
+	const struct gantry_role_host *rh = relay->gateway->rh;
+	int rc = rh->client_open(rh, connect, &relay->attr, &leg_events, leg, &leg->client);
+
+	if (rc != 0)
+		return rc;
+	leg->connect = connect;
+	use_secret(rh, relay->session, leg->client);
+	return 0;
+}
+
 static int hello(void *role, struct gantry_session *session, const struct gantry_session_attr *attr)
 {
 	struct gateway *gateway = role;
 	const struct gantry_role_host *rh = gateway->rh;
+	uint32_t first = 0, n = rh->n_connects;
 	struct relay *relay;
 	int rc;
 
@@ -207,17 +249,19 @@ static int hello(void *role, struct gantry_session *session, const struct gantry
 	}
 	relay->gateway = gateway;
 	relay->session = session;
-	relay->depth = attr->depth;
-	relay->n_lanes = attr->lanes;
+	relay->attr = *attr;
 	rh->session_set(session, relay);
-	for (uint32_t i = 0; i < rh->n_connects; i++) {
+	if (gateway->conf->mode == GATEWAY_FAILOVER) {
+		first = gateway->path;
+		n = 1;
+	}
+	for (uint32_t i = 0; i < n; i++) {
 		struct leg *leg = &relay->legs[i];
 
 		leg->relay = relay;
-		rc = rh->client_open(rh, i, attr, &leg_events, leg, &leg->client);
+		rc = open_leg(leg, first + i);
 		if (rc != 0)
 			return rc;
-		use_secret(rh, session, leg->client);
 		relay->n_legs = i + 1;
 	}
 	return -EINPROGRESS;
@@ -337,7 +381,7 @@ static int closed(void *role, struct gantry_session *session, int reason)
 	(void)reason;
 	if (!relay)
 		return 0;
-	for (uint32_t i = 0; i < relay->n_lanes; i++)
+	for (uint32_t i = 0; i < relay->attr.lanes; i++)
 		route_destroy(relay->routes[i], gateway->rh);
 	if (all_closed(relay)) {
 		free_relay(relay);

@@ -46,7 +46,7 @@ int route_create(struct relay *relay, struct gantry_lane *lane, uint32_t index,
 	for (uint32_t i = 0; i < relay->n_legs && rc == 0; i++)
 		rc = rh->client_hop(relay->legs[i].client, index, lane, &hops[i]);
 	if (rc == 0)
-		rc = rh->fanout_create(lane, hops, relay->n_legs, relay->depth, max_pieces,
+		rc = rh->fanout_create(lane, hops, relay->n_legs, relay->attr.depth, max_pieces,
 				       &route->fanout);
 	if (rc == 0) {
 		*terminal = (struct gantry_hop){.submit = route_submit, .self = route};

@@ -358,7 +358,7 @@ static const struct gantry_role_ops ops = {
 	.stop = vhost_stop,
 	.close = vhost_close,
 	.report = vhost_report,
-	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_CONNECT | GANTRY_ROLE_VHOST_DISK,
+	.flags = GANTRY_ROLE_CONNECTS | GANTRY_ROLE_ONE_VOLUME | GANTRY_ROLE_VHOST_DISK,
 };
 
 GANTRY_PLUGIN(vhost_user_blk) = {

@@ -1,0 +1,177 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Several paths to one volume: the initiator has two gateways, or a gateway has two paths to the target. A path that is lost costs a
+# pause, and no IO. over-tcp.sh runs these tests over TCP.
+
+setup() {
+	bats_require_minimum_version 1.5.0
+	. "$BATS_TEST_DIRNAME/lib.sh"
+	walk_setup
+	processes
+	# an attempt on a path without a listener ends soon
+	connect_options='resume = "30s"; timeout = "300ms";'
+}
+
+teardown() {
+	walk_teardown
+}
+
+# The initiator connects to the gateways bridge and bridge2, which both connect to the target.
+two_gateways() {
+	load_connect="( { device = \"front\"; name = \"volume\"; $connect_options },"
+	load_connect+=' { device = "front"; name = "other"; timeout = "300ms"; } )'
+	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
+	            connect = { device = "back"; name = "store"; }; };'
+	topology
+}
+
+# The gateway bridge has two paths to the target: by the gateways bridge2 and bridge3.
+two_paths() {
+	bridge_connect='( { device = "front"; name = "other"; }, { device = "front"; name = "store2"; } )'
+	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
+	            connect = { device = "back"; name = "store"; }; };
+	            bridge3 = { role = "gateway"; listen = { device = "front"; name = "store2"; };
+	            connect = { device = "back"; name = "store"; }; };'
+	topology
+	sed -i '/role = "gateway"; listen = .*"volume"/s/role = "gateway";/& mode = "failover";/' "$conf"
+}
+
+# End the initiator: each IO succeeded, each read returned what was written last, and it has resumed N times or more.
+unharmed() { # N
+	kill -TERM "${pids[load]}"
+	finish load
+	[ "$status" -eq 3 ] || { tail -n 20 "$dir"/*.log; return 1; }
+	once "$dir/load.json" load
+	holds "$dir/load.json" "$(findings load) == 0" 'load.errors == {}' 'load.quarantined == 0' \
+		"load.counters.sessions_resumed >= $1"
+}
+
+@test "two gateways: each is killed in turn while the initiator writes" {
+	two_gateways
+	serve store
+	serve bridge
+	serve bridge2
+	hammer
+	for name in bridge bridge2 bridge bridge2 bridge; do
+		slay "$name"
+		within load 'session resumed' "$died" 1000
+		: >"$dir/load.log"
+		serve "$name"
+		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"
+	done
+	unharmed 5
+	stop bridge bridge2 store
+	holds "$dir/store.json" 'store.double_completions == 0'
+}
+
+@test "two gateways: the first does not answer when the initiator starts" {
+	two_gateways
+	serve store
+	serve bridge2
+	load_well
+	says load 'connect\[0\]: .*: trying connect\[1\]'
+	stop bridge2 store
+}
+
+@test "two gateways: both are lost, and one comes back" {
+	two_gateways
+	serve store
+	serve bridge
+	serve bridge2
+	hammer
+	slay bridge2
+	slay bridge
+	logged load 'session lost'
+	serve bridge2
+	logged load 'session resumed'
+	unharmed 1
+	stop bridge2 store
+}
+
+@test "two gateways: neither comes back: the session ends in time" {
+	connect_options='resume = "2s"; timeout = "300ms";'
+	two_gateways
+	serve store
+	serve bridge
+	serve bridge2
+	hammer
+	slay bridge2
+	slay bridge
+	load_lost
+	stop store
+}
+
+@test "two gateways: a gateway that hangs is superseded" {
+	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "500ms";'
+	two_gateways
+	serve store
+	serve bridge
+	serve bridge2
+	hammer
+	kill -STOP "${pids[bridge]}"
+	logged load 'session resumed'
+	kill -CONT "${pids[bridge]}"
+	unharmed 1
+	stop bridge bridge2 store
+	holds "$dir/store.json" 'store.double_completions == 0'
+}
+
+@test "a path to another volume is passed over, and the data stays right" {
+	more_stores='store2 = { role = "target"; listen = { device = "back"; name = "store2"; };
+	             backend = { type = "memory"; size = "8MiB"; }; };'
+	two_gateways
+	more_roles="${more_roles/name = \"store\"/name = \"store2\"} $more_stores"
+	topology
+	serve store
+	serve store2
+	serve bridge
+	serve bridge2
+	hammer
+	slay bridge
+	logged load 'another volume'
+	serve bridge
+	logged load 'session resumed'
+	unharmed 1
+	stop bridge bridge2 store store2
+	holds "$dir/store2.json" 'store2.ops_done == 0'
+}
+
+@test "check names a path to another volume" {
+	two_gateways
+	more_roles="${more_roles/name = \"store\"/name = \"store2\"} store2 = { role = \"target\";
+		listen = { device = \"back\"; name = \"store2\"; }; backend = { type = \"memory\"; size = \"8MiB\"; uuid =
+		\"00000000-0000-4000-8000-000000000002\"; }; };"
+	store_backend='type = "memory"; size = "8MiB"; uuid = "00000000-0000-4000-8000-000000000001";'
+	topology
+	run -2 "$GANTRY" check -p "$GANTRY_PLUGINS" "$conf"
+	[[ $output == *'roles.load.connect[1]: leads to another volume than connect[0]'* ]]
+}
+
+@test "a gateway with two paths: each is killed in turn while the initiator writes" {
+	two_paths
+	serve store
+	serve bridge2
+	serve bridge3
+	serve bridge
+	hammer
+	for name in bridge2 bridge3 bridge2; do
+		slay "$name"
+		within load 'session resumed' "$died" 1000
+		: >"$dir/load.log"
+		serve "$name"
+		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"
+	done
+	unharmed 3
+	stop bridge bridge2 bridge3 store
+	holds "$dir/store.json" 'store.double_completions == 0'
+}
+
+@test "a gateway with two paths: the first does not answer" {
+	two_paths
+	serve store
+	serve bridge3
+	serve bridge --set roles.bridge.connect.0.timeout=300ms
+	load_well
+	says bridge 'connect\[0\]: .*: trying connect\[1\]'
+	stop bridge bridge3 store
+}
