@@ -184,6 +184,7 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		chain->volume = *volume;
 	for (uint32_t i = 0; i < n_stages; i++) {
 		gn_pipeline_hop(lane->pipeline, i, lane->pub.index, hop);
+		hop->session = owner->session;
 		hop++->volume = volume ? &chain->volumes[i] : NULL;
 	}
 	*hop = *terminal;

@@ -579,6 +579,7 @@ static int start_done(struct gantry_session *s)
 			.rules = &s->rules,
 			.terminal = sl->terminal,
 			.volume = &s->terminal_volume,
+			.session = s,
 			.depth = s->attr.depth,
 			.quantum = quantum,
 			.consumer = sl->consumer,

@@ -28,7 +28,8 @@ struct gn_responder_attr {
 	struct gantry_hop terminal;
 	/* volume of the terminal; the rules have the one that the stages make of it */
 	const struct gantry_volume_info *volume;
-	uint32_t depth; /* IOs that the peer may have in flight */
+	const void *session; /* of gantry_hop.session */
+	uint32_t depth;      /* IOs that the peer may have in flight */
 	/* bytes of data in each turn of the lane, see pipeline/split.h; at least 1 */
 	uint32_t quantum;
 	void *consumer, *producer;

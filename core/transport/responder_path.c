@@ -779,7 +779,8 @@ struct gantry_hop gn_responder_owner(struct gn_responder *resp)
 {
 	return (struct gantry_hop){.submit = gn_io_no_submit,
 				   .complete = resp->attr.relays ? relay_complete : answer_complete,
-				   .self = resp};
+				   .self = resp,
+				   .session = resp->attr.session};
 }
 
 const struct gantry_poller gn_responder_poller = {.poll = responder_poll,

@@ -240,6 +240,11 @@ struct gantry_hop {
 	/* the volume of the descriptors of this chain; set by chain_create. NULL: unknown */
 	const struct gantry_volume_info *volume;
 	struct gantry_bounce *bounce; /* indexed by slot; NULL: the stage has no bounce buffers */
+	/*
+	 * identifies the session of the descriptors of this chain: equal on all lanes of the
+	 * session, and not used as a pointer. NULL: the role is no server
+	 */
+	const void *session;
 };
 
 /*
