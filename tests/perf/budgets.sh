@@ -78,7 +78,7 @@ per_one()
 	echo $(((more - less) / (many - few)))
 }
 
-# of NAME - print those of a case of the file: TRANSPORT[, gateway][, N stages][, depth N], or doca
+# of NAME - print those of a case of the file: TRANSPORT[, gateway][, N stages][, qos][, depth N], or doca
 of()
 {
 	local transport=${1%%,*} stages="" gateway=no options="" depth n
@@ -89,6 +89,9 @@ of()
 	for (( ; n > 0; n--)); do
 		stages="$stages${stages:+, }{ type = \"noop\"; }"
 	done
+	# four limits that no IO waits for
+	case $1 in *qos*) stages='{ type = "qos"; iops = 1000000000; bandwidth = "64TiB"; session_iops = 1000000000;
+		session_bandwidth = "64TiB"; }' ;; esac
 	[ "$transport" = loop ] || options="dir = \"$tmp/run\"; pci = \"03:00.0\";"
 	depth=$(sed -n "s/.*depth //p" <<<"$1")
 	configuration "$transport" "$stages" $gateway "$options" "${depth:-32}"
