@@ -378,14 +378,27 @@ static void end(struct text *text, const char *path)
 	put(path, text);
 }
 
+/*
+ * A quarter of the scenarios with a stage limits IOs, too. The seed decides this without a draw,
+ * which would change the other scenarios.
+ */
+static const char *qos_of(uint64_t seed)
+{
+	if (seed % 4 != 3)
+		return "";
+	return seed % 8 == 3 ? ", { type = \"qos\"; session_iops = 4000; burst = \"1ms\"; }"
+			     : ", { type = \"qos\"; iops = 64000; bandwidth = \"64MiB\"; "
+			       "session_bandwidth = \"8MiB\"; burst = \"1ms\"; }";
+}
+
 static void add_stage(struct text *text, const struct sim_stage *stage, uint64_t seed)
 {
 	if (stage->delay_us != 0)
 		add(text,
 		    "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
-		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; } ); ",
+		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; }%s ); ",
 		    (unsigned)seed & 0xffff, stage->delayed, (unsigned long long)stage->delay_us,
-		    stage->dropped, stage->failed, stage->doubled);
+		    stage->dropped, stage->failed, stage->doubled, qos_of(seed));
 }
 
 static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind,
