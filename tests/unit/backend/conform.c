@@ -8,6 +8,9 @@
 
 #include "fake/host.h"
 #include "kit.h"
+#ifdef HAVE_PLUGIN_NBD
+#include "nbd_server.h"
+#endif
 #include "unity.h"
 
 #define TURNS 100000000ul
@@ -83,10 +86,32 @@ static void file(void)
 	}
 }
 
+#ifdef HAVE_PLUGIN_NBD
+static void nbd(void)
+{
+	static struct server server;
+	char socket[310], uri[340];
+	struct kit_subject subject = {
+		.settings = {uri, "quiesce_time=0s"}, .stores = 1, .keeps = 1, .turns = TURNS};
+
+	snprintf(socket, sizeof(socket), "%s.sock", path);
+	snprintf(uri, sizeof(uri), "uri=nbd+unix:///?socket=%s", socket);
+	server_start(&server, socket);
+	subject.plugin = fake_plugin("nbd");
+	keeps_the_contract(&subject);
+	server_stop(&server);
+	unlink(socket);
+}
+#endif
+
 /* TEST_PLUGINDIR must not have a backend that this file does not test. */
 static void no_backend_is_left_out(void)
 {
-	static const char *const known[] = {"null", "memory", "file"};
+	static const char *const known[] = {"null", "memory", "file",
+#ifdef HAVE_PLUGIN_NBD
+					    "nbd"
+#endif
+	};
 	const char *folder = getenv("TEST_PLUGINDIR");
 	DIR *d = opendir(folder ? folder : TEST_PLUGINDIR);
 	struct dirent *entry;
@@ -166,6 +191,9 @@ int main(void)
 	RUN_TEST(null);
 	RUN_TEST(memory);
 	RUN_TEST(file);
+#ifdef HAVE_PLUGIN_NBD
+	RUN_TEST(nbd);
+#endif
 	RUN_TEST(no_backend_is_left_out);
 	RUN_TEST(backend_that_completes_early_can_keep_the_contract);
 	RUN_TEST(the_kit_notices_each_bug);
