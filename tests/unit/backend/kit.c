@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "fake/chain.h"
 
 #define MAX_IO (1u << 20) /* largest IO of a rule, in bytes */
 #define GUARD 64u         /* guard bytes behind the memory of an IO */
 #define LATE_TURNS 1000u  /* calls of poll after which every late IO must have reached the store */
+#define PAUSE_NS 50000    /* between two calls of quiesce */
 #define ROUNDS 10000u     /* calls of quiesce after which a round counts as endless */
 
 static struct fake_host host;
@@ -107,9 +109,13 @@ static int can_store(void)
 	return subject->stores && does(GANTRY_OP_WRITE) && does(GANTRY_OP_READ);
 }
 
-/* Run a round of quiesce. Returns 0; -EAGAIN if it takes over ROUNDS calls; or another -errno. */
+/*
+ * Run a round of quiesce. Pauses between its calls, because a thread of the backend can have to
+ * work. Returns 0; -EAGAIN if it takes over ROUNDS calls; or another -errno.
+ */
 static int round_of_quiesce(void)
 {
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	uint64_t mark = 0;
 	int rc = -EAGAIN;
 
@@ -118,6 +124,8 @@ static int round_of_quiesce(void)
 	for (unsigned i = 0; i < ROUNDS && rc == -EAGAIN; i++) {
 		rc = ops()->quiesce(chain.backend, &mark);
 		fake_poll(&chain);
+		if (rc == -EAGAIN)
+			nanosleep(&pause, NULL); /* lint: allowed, as the host does */
 	}
 	return rc;
 }
