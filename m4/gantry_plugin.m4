@@ -34,6 +34,27 @@ AM_CONDITIONAL([HAVE_$1],[test $gantry_have_$1 = yes])
 m4_popdef([gantry_lower])dnl
 ])
 
+# GANTRY_WANT_RBD - find librbd, which has no module of pkg-config
+# Defines what GANTRY_WANT([LIBRBD]) would define.
+AC_DEFUN([GANTRY_WANT_RBD],[
+AC_ARG_WITH([librbd],[AS_HELP_STRING([--without-librbd],[do not use librbd (images of Ceph)])],[],[with_librbd=auto])
+gantry_have_LIBRBD=no
+gantry_why_LIBRBD="switched off"
+LIBRBD_LIBS=
+AS_IF([test "x$with_librbd" != xno],[
+	gantry_why_LIBRBD="missing (Debian: librbd-dev)"
+	AC_CHECK_HEADERS([rbd/librbd.h],
+		[AC_CHECK_LIB([rados],[rados_blocklist_add],
+			[AC_CHECK_LIB([rbd],[rbd_aio_write_zeroes],[gantry_have_LIBRBD=yes LIBRBD_LIBS="-lrbd -lrados"],[],[-lrados])])])
+	AS_IF([test "$gantry_have_LIBRBD-$with_librbd" = no-yes],[AC_MSG_ERROR([librbd 16 or later not found (Debian: librbd-dev)])])])
+AC_SUBST([LIBRBD_LIBS])
+AS_IF([test $gantry_have_LIBRBD = yes],
+	[AC_DEFINE([HAVE_LIBRBD],[1],[images of Ceph])
+	 GANTRY_ROW([library],[librbd],[yes],[images of Ceph])],
+	[GANTRY_ROW([library],[librbd],[no],[$gantry_why_LIBRBD; without it: no images of Ceph])])
+AM_CONDITIONAL([HAVE_LIBRBD],[test $gantry_have_LIBRBD = yes])
+])
+
 # GANTRY_PLUGIN(KIND, NAME, [VAR...]) - a plugin in plugins/KIND/NAME that needs the libraries VAR of GANTRY_WANT
 AC_DEFUN([GANTRY_PLUGIN],[
 m4_pushdef([gantry_upper],m4_translit([$2],[a-z-],[A-Z_]))dnl

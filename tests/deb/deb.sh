@@ -99,7 +99,7 @@ mkdir "$out/repository"
 cp "$out"/first/*.deb "$out/repository"
 (cd "$out/repository" && dpkg-scanpackages -m . >Packages 2>/dev/null)
 say "root for the tests"
-ours=gantry,gantry-doc,gantry-launcher,gantry-metrics,gantry-nbd,gantry-nbdkit,gantry-rdma,gantry-tests,libgantry-dev
+ours=gantry,gantry-doc,gantry-launcher,gantry-metrics,gantry-nbd,gantry-nbdkit,gantry-rbd,gantry-rdma,gantry-tests,libgantry-dev
 ours=$ours,libgantry-doca-dev
 [ "$fio" = no ] || ours=$ours,fio,gantry-fio
 new_root "$out/root" "$ours,curl,gcc,libc6-dev,libnbd-bin,make,pkgconf,systemd-sysv" \

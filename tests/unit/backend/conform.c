@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "fake/host.h"
+#ifdef HAVE_PLUGIN_RBD
+#include "fake/rbd/rbd.h"
+#endif
 #include "kit.h"
 #ifdef HAVE_PLUGIN_NBD
 #include "nbd_server.h"
@@ -104,12 +107,42 @@ static void nbd(void)
 }
 #endif
 
+#ifdef HAVE_PLUGIN_RBD
+static void rbd(void)
+{
+	static const char *const cache[] = {"cache=false", "cache=true"};
+
+	for (int i = 0; i < 2; i++) {
+		struct kit_subject subject = {
+			.settings = {"image=image", cache[i]},
+			.stores = 1,
+			.keeps = 1,
+			.verifier_stays = i == 0,
+			/* with a cache, a write that times out loses the volume */
+			.give_up = i == 0 ? fake_rbd_give_up : NULL,
+			.turns = TURNS};
+
+		fake_rbd_reset();
+		fake_rbd_cache(i);
+		subject.plugin = fake_plugin("rbd");
+		keeps_the_contract(&subject);
+		TEST_ASSERT_EQUAL_UINT(0, fake_rbd_objects());
+	}
+}
+#endif
+
 /* TEST_PLUGINDIR must not have a backend that this file does not test. */
 static void no_backend_is_left_out(void)
 {
-	static const char *const known[] = {"null", "memory", "file",
+	static const char *const known[] = {
+		"null",
+		"memory",
+		"file",
 #ifdef HAVE_PLUGIN_NBD
-					    "nbd"
+		"nbd",
+#endif
+#ifdef HAVE_PLUGIN_RBD
+		"rbd",
 #endif
 	};
 	const char *folder = getenv("TEST_PLUGINDIR");
@@ -193,6 +226,9 @@ int main(void)
 	RUN_TEST(file);
 #ifdef HAVE_PLUGIN_NBD
 	RUN_TEST(nbd);
+#endif
+#ifdef HAVE_PLUGIN_RBD
+	RUN_TEST(rbd);
 #endif
 	RUN_TEST(no_backend_is_left_out);
 	RUN_TEST(backend_that_completes_early_can_keep_the_contract);

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rbd backend over a fake of librbd: lanes, FUA, order, errors, timeouts, fences and locks. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fake/chain.h"
+#include "fake/rbd/rbd.h"
+#include "unity.h"
+
+#define KIB 1024u
+#define TURNS 50000u
+#define TIMEOUT_NS 2000000000ull
+
+static struct fake_host host;
+static struct fake_chain chain;
+static uint8_t out[256 * KIB], in[256 * KIB];
+
+#define TRY(...) \
+	fake_chain_backend(&chain, fake_plugin("rbd"), \
+			   fake_conf(fake_plugin("rbd"), "image=image", "osd_op_timeout=2s", \
+				     __VA_ARGS__, NULL))
+#define OPEN(...) TEST_ASSERT_EQUAL_INT(0, TRY(__VA_ARGS__))
+
+void setUp(void)
+{
+	fake_rbd_reset();
+	fake_host_init(&host, "test");
+	fake_chain_init(&chain, &host);
+	memset(in, 0xee, sizeof in);
+	for (size_t i = 0; i < sizeof out; i++)
+		out[i] = (uint8_t)(i * 7 + i / 4096 + 1);
+}
+
+void tearDown(void)
+{
+	fake_rbd_hold(0);
+	fake_rbd_hold_flush(0);
+	fake_chain_fini(&chain);
+	TEST_ASSERT_EQUAL_UINT(0, chain.n_stray);
+	TEST_ASSERT_EQUAL_UINT(0, fake_rbd_objects());
+}
+
+static void pause_briefly(void)
+{
+	const struct timespec pause = {.tv_nsec = 100000};
+
+	nanosleep(&pause, NULL); /* lint: allowed, threads of the fake and the backend work */
+}
+
+static const char *reported(const char *key)
+{
+	static struct fake_report report;
+	static char text[64];
+	const char *value;
+
+	fake_chain_report(&chain, -1, &report);
+	value = fake_reported(&report, key);
+	snprintf(text, sizeof text, "%.*s", value ? (int)strcspn(value, "\n") : 0, value);
+	return text;
+}
+
+static unsigned long n_reported(const char *key)
+{
+	return strtoul(reported(key), NULL, 10);
+}
+
+static void state_becomes(const char *state)
+{
+	for (unsigned i = 0; i < 20000 && strcmp(reported("state"), state) != 0; i++)
+		pause_briefly();
+	TEST_ASSERT_EQUAL_STRING(state, reported("state"));
+}
+
+static struct gantry_io *begin(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length,
+			       void *data)
+{
+	struct gantry_io *io = fake_io(&chain, opcode, offset, length, data);
+
+	io->flags = (uint8_t)flags;
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	return io;
+}
+
+static unsigned end(struct gantry_io *io)
+{
+	for (unsigned turn = 0; io->busy && turn < TURNS; turn++)
+		if (!fake_poll(&chain) && turn > 1000)
+			pause_briefly();
+	TEST_ASSERT_FALSE(io->busy);
+	return io->status;
+}
+
+static unsigned run(unsigned opcode, unsigned flags, uint64_t offset, uint32_t length, void *data)
+{
+	return end(begin(opcode, flags, offset, length, data));
+}
+
+#define OK(...) TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, run(__VA_ARGS__))
+#define FAILS(status, ...) TEST_ASSERT_EQUAL_UINT(status, run(__VA_ARGS__))
+
+static void waiting_becomes(unsigned n)
+{
+	for (unsigned i = 0; i < 20000 && fake_rbd_held() != n; i++) {
+		fake_poll(&chain);
+		pause_briefly();
+	}
+	TEST_ASSERT_EQUAL_UINT(n, fake_rbd_held());
+}
+
+static int is_zero(const uint8_t *data, size_t n)
+{
+	while (n--)
+		if (*data++)
+			return 0;
+	return 1;
+}
+
+static void data_comes_back(void)
+{
+	struct gantry_pieces pieces = {.count = 3,
+				       .piece = {{in, 1000}, {in + 5000, 1}, {in + 9000, 3095}}};
+
+	OPEN("block=4KiB");
+	OK(GANTRY_OP_WRITE, 0, 64 * KIB, sizeof out, out);
+	OK(GANTRY_OP_READ, 0, 64 * KIB, sizeof in, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, sizeof in);
+	OK(GANTRY_OP_READ, GANTRY_IO_LIST, 64 * KIB, 4096, &pieces);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, 1000);
+	TEST_ASSERT_EQUAL_MEMORY(out + 1000, in + 5000, 1);
+	TEST_ASSERT_EQUAL_MEMORY(out + 1001, in + 9000, 3095);
+	OK(GANTRY_OP_WRITE, GANTRY_IO_LIST, 0, 4096, &pieces);
+	OK(GANTRY_OP_READ, 0, 0, 4096, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, 4096);
+	OK(GANTRY_OP_WRITE_ZEROES, 0, 0, 4096, NULL);
+	OK(GANTRY_OP_DISCARD, 0, 64 * KIB, 4096, NULL);
+	OK(GANTRY_OP_READ, 0, 64 * KIB, 8192, in);
+	TEST_ASSERT_TRUE(is_zero(in, 4096));
+	TEST_ASSERT_EQUAL_MEMORY(out + 4096, in + 4096, 4096);
+	OK(GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	OK(GANTRY_OP_NOP, 0, 0, 0, NULL);
+}
+
+/* A write with FUA is not complete while the flush that follows it is not. */
+static void fua_completes_after_the_flush(void)
+{
+	static const unsigned ops[] = {GANTRY_OP_WRITE, GANTRY_OP_WRITE_ZEROES, GANTRY_OP_DISCARD};
+
+	OPEN("cache=false");
+	for (unsigned i = 0; i < 3; i++) {
+		struct gantry_io *io;
+
+		fake_rbd_hold_flush(1);
+		io = begin(ops[i], GANTRY_IO_FUA, 0, 4096, out);
+		for (unsigned turn = 0; turn < 20000 && fake_rbd_unflushed() == 0; turn++)
+			pause_briefly();
+		waiting_becomes(1);
+		TEST_ASSERT_TRUE(io->busy);
+		TEST_ASSERT_EQUAL_UINT(1, fake_rbd_unflushed());
+		fake_rbd_hold_flush(0);
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(io));
+		TEST_ASSERT_EQUAL_UINT(0, fake_rbd_unflushed());
+	}
+}
+
+static void a_failed_flush_fails_the_write_with_fua(void)
+{
+	struct gantry_io *io;
+
+	OPEN("cache=false");
+	fake_rbd_hold_flush(1);
+	io = begin(GANTRY_OP_WRITE, GANTRY_IO_FUA, 0, 4096, out);
+	for (unsigned turn = 0; turn < 20000 && fake_rbd_unflushed() == 0; turn++)
+		pause_briefly();
+	waiting_becomes(1);
+	fake_rbd_break(-EIO, 1);
+	fake_rbd_hold_flush(0);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, end(io));
+}
+
+static void completions_in_any_order(void)
+{
+	struct gantry_io *ios[FAKE_IOS];
+
+	OPEN("cache=false");
+	fake_rbd_reverse(1);
+	fake_rbd_hold(1);
+	for (unsigned i = 0; i < FAKE_IOS; i++)
+		ios[i] = begin(GANTRY_OP_WRITE, 0, i * 4096, 4096, out + i * 4096);
+	fake_rbd_hold(0);
+	for (unsigned i = 0; i < FAKE_IOS; i++)
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(ios[i]));
+	TEST_ASSERT_EQUAL_UINT(FAKE_IOS, chain.n_done);
+	OK(GANTRY_OP_READ, 0, 0, sizeof in, in);
+	TEST_ASSERT_EQUAL_MEMORY(out, in, sizeof in);
+}
+
+static void errors_have_a_status(void)
+{
+	static const struct {
+		int error;
+		unsigned status;
+	} errors[] = {
+		{-EIO, GANTRY_S_IO},        {-ENOSPC, GANTRY_S_NOSPC}, {-EDQUOT, GANTRY_S_NOSPC},
+		{-ENOENT, GANTRY_S_IO},     {-EBUSY, GANTRY_S_IO},     {-ECANCELED, GANTRY_S_IO},
+		{-EOWNERDEAD, GANTRY_S_IO},
+	};
+
+	OPEN("cache=false");
+	for (unsigned i = 0; i < sizeof errors / sizeof *errors; i++) {
+		fake_rbd_break(errors[i].error, 1);
+		FAILS(errors[i].status, GANTRY_OP_WRITE, 0, 0, 4096, out);
+		OK(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	}
+	fake_rbd_fail(FAKE_RBD_submit, -EINVAL, 1);
+	FAILS(GANTRY_S_INVALID, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	fake_rbd_fail(FAKE_RBD_completion, -ENOMEM, 1);
+	FAILS(GANTRY_S_NOMEM, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	TEST_ASSERT_EQUAL_STRING("open", reported("state"));
+	TEST_ASSERT_EQUAL_UINT(9, n_reported("error_ops"));
+}
+
+static void a_second_callback_is_counted_and_ignored(void)
+{
+	struct gantry_io *ios[8];
+
+	OPEN("cache=false");
+	fake_rbd_repeat(8);
+	for (unsigned i = 0; i < 8; i++)
+		ios[i] = begin(GANTRY_OP_WRITE, 0, i * 4096, 4096, out);
+	/* the requests stay in the list until librbd has called back twice for each */
+	for (unsigned i = 0; i < 20000 && n_reported("repeated_ops") < 8; i++)
+		pause_briefly();
+	for (unsigned i = 0; i < 8; i++)
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(ios[i]));
+	for (unsigned i = 0; i < 1000; i++)
+		fake_poll(&chain);
+	TEST_ASSERT_EQUAL_UINT(8, chain.n_done);
+	TEST_ASSERT_EQUAL_UINT(0, chain.n_stray);
+	TEST_ASSERT_EQUAL_UINT(8, n_reported("repeated_ops"));
+}
+
+static int is_readable(void)
+{
+	struct pollfd fd = {.fd = chain.backend_ops->fd(chain.backend_self), .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static void a_sleeping_lane_wakes(void)
+{
+	struct pollfd fd = {.events = POLLIN};
+	struct gantry_io *io;
+
+	OPEN("cache=false");
+	fd.fd = chain.backend_ops->fd(chain.backend_self);
+	for (unsigned i = 0; i < 100; i++) {
+		fake_rbd_hold(1);
+		io = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+		TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
+		TEST_ASSERT_FALSE(is_readable());
+		fake_rbd_hold(0);
+		TEST_ASSERT_EQUAL_INT(1, poll(&fd, 1, 10000));
+		chain.backend_ops->disarm(chain.backend_self);
+		TEST_ASSERT_FALSE(is_readable());
+		TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(io));
+	}
+	/* a completion before `arm` */
+	io = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	for (unsigned i = 0; i < 20000 && fake_rbd_unflushed() < 101; i++)
+		pause_briefly();
+	while (!chain.backend_ops->arm(chain.backend_self)) {
+		chain.backend_ops->disarm(chain.backend_self);
+		pause_briefly();
+	}
+	chain.backend_ops->disarm(chain.backend_self);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(io));
+}
+
+/* The write that timed out does not reach the image after the write that replaces it. */
+static void a_timeout_fences_the_client(void)
+{
+	uint64_t mark = 0;
+
+	OPEN("cache=false");
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->quiesce(chain.backend, &mark));
+	fake_rbd_give_up(1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	fake_rbd_give_up(0);
+	OK(GANTRY_OP_WRITE, 0, 0, 4096, out + 4096);
+	OK(GANTRY_OP_READ, 0, 0, 4096, in);
+	TEST_ASSERT_EQUAL_MEMORY(out + 4096, in, 4096);
+	TEST_ASSERT_EQUAL_UINT(1, n_reported("fences"));
+	TEST_ASSERT_EQUAL_UINT(1, n_reported("timeout_ops"));
+	TEST_ASSERT_EQUAL_UINT(1, fake_rbd_calls(FAKE_RBD_blocklist));
+	TEST_ASSERT_EQUAL_UINT(2, fake_rbd_calls(FAKE_RBD_lock));
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->quiesce(chain.backend, &mark));
+}
+
+/* A read that times out changes nothing, so the client stays. */
+static void a_read_that_times_out_is_only_an_error(void)
+{
+	OPEN("read_only=true");
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	state_becomes("open");
+}
+
+/* While the client cannot be replaced, IO waits; it fails after osd_op_timeout. */
+static void io_fails_in_bounded_time_while_the_cluster_stalls(void)
+{
+	struct gantry_io *old, *new;
+	uint64_t mark = 0;
+
+	OPEN("cache=false");
+	fake_rbd_fail(FAKE_RBD_connect, -ETIMEDOUT, 1000000);
+	fake_rbd_give_up(1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	fake_rbd_give_up(0);
+	TEST_ASSERT_EQUAL_STRING("fencing", reported("state"));
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, chain.backend_ops->quiesce(chain.backend, &mark));
+	old = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	fake_advance(&chain.lane, TIMEOUT_NS / 2);
+	new = begin(GANTRY_OP_READ, 0, 0, 4096, in);
+	fake_poll(&chain);
+	TEST_ASSERT_TRUE(old->busy);
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
+	chain.backend_ops->disarm(chain.backend_self);
+	fake_advance(&chain.lane, TIMEOUT_NS / 2);
+	TEST_ASSERT_EQUAL_INT(1, chain.backend_ops->arm(chain.backend_self));
+	chain.backend_ops->disarm(chain.backend_self);
+	fake_poll(&chain);
+	TEST_ASSERT_FALSE(old->busy);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, old->status);
+	TEST_ASSERT_TRUE(new->busy);
+	fake_rbd_fail(FAKE_RBD_connect, 0, 0);
+	state_becomes("open");
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->quiesce(chain.backend, &mark));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(new));
+	TEST_ASSERT_TRUE(is_zero(in, 4096));
+	OK(GANTRY_OP_WRITE, 0, 0, 4096, out);
+}
+
+/* The timer wakes a lane that sleeps while IO waits. */
+static void a_lane_wakes_when_waiting_io_must_fail(void)
+{
+	struct pollfd fd = {.events = POLLIN};
+	struct gantry_io *io;
+
+	host.real_clock = 1;
+	OPEN("osd_op_timeout=1s");
+	fd.fd = chain.backend_ops->fd(chain.backend_self);
+	fake_rbd_fail(FAKE_RBD_connect, -ETIMEDOUT, 1000000);
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	io = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
+	TEST_ASSERT_EQUAL_INT(1, poll(&fd, 1, 10000));
+	chain.backend_ops->disarm(chain.backend_self);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, end(io));
+	fake_rbd_fail(FAKE_RBD_connect, 0, 0);
+	state_becomes("open");
+}
+
+static void a_fence_repeats_the_step_that_failed(void)
+{
+	static const enum fake_rbd_fn steps[] = {FAKE_RBD_connect, FAKE_RBD_blocklist,
+						 FAKE_RBD_osdmap, FAKE_RBD_open, FAKE_RBD_size};
+
+	OPEN("cache=false");
+	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+		fake_rbd_fail(steps[i], -EIO, 1);
+		fake_rbd_give_up(1);
+		FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+		fake_rbd_give_up(0);
+		OK(GANTRY_OP_WRITE, 0, 0, 4096, out + 4096);
+		OK(GANTRY_OP_READ, 0, 0, 4096, in);
+		TEST_ASSERT_EQUAL_MEMORY(out + 4096, in, 4096);
+		TEST_ASSERT_EQUAL_UINT(i + 1, n_reported("fences"));
+	}
+}
+
+static void is_lost(void)
+{
+	uint64_t mark = 0;
+
+	state_becomes("lost");
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	FAILS(GANTRY_S_IO, GANTRY_OP_READ, 0, 0, 4096, in);
+	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	TEST_ASSERT_EQUAL_INT(-EIO, chain.backend_ops->quiesce(chain.backend, &mark));
+}
+
+static void a_client_that_others_fence_is_lost(void)
+{
+	OPEN("cache=false");
+	fake_rbd_break(-ESHUTDOWN, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	is_lost();
+	TEST_ASSERT_TRUE(fake_logged(&host, "another client has fenced this one"));
+}
+
+static void a_lock_that_another_client_got_is_lost(void)
+{
+	OPEN("cache=false");
+	fake_rbd_owner("client.4242");
+	fake_rbd_break(-EROFS, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	is_lost();
+	TEST_ASSERT_TRUE(fake_logged(&host, "client.4242"));
+}
+
+static void an_image_that_was_replaced_is_lost(void)
+{
+	OPEN("cache=false");
+	fake_rbd_rename("another");
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	is_lost();
+}
+
+static void a_cache_is_lost_with_its_client(void)
+{
+	OPEN("cache=true");
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	state_becomes("open"); /* the fake reports no cache unless its metadata has it */
+	fake_chain_fini(&chain);
+	fake_rbd_cache(1);
+	fake_chain_init(&chain, &host);
+	OPEN("cache=false");
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+	is_lost();
+	TEST_ASSERT_TRUE(fake_logged(&host, "data of the writeback cache is lost"));
+}
+
+static void open_fails(const char *text, int error, const char *setting)
+{
+	TEST_ASSERT_EQUAL_INT(error, TRY(setting));
+	TEST_ASSERT_TRUE(fake_logged(&host, text));
+	TEST_ASSERT_EQUAL_UINT(0, fake_rbd_objects());
+	fake_chain_fini(&chain);
+	fake_chain_init(&chain, &host);
+}
+
+static void open_names_the_cause(void)
+{
+	static const struct {
+		enum fake_rbd_fn fn;
+		const char *text;
+	} steps[] = {
+		{FAKE_RBD_create, "cannot create a client"},
+		{FAKE_RBD_conf, "cannot read the configuration"},
+		{FAKE_RBD_connect, "cannot connect to the cluster"},
+		{FAKE_RBD_addrs, "cannot get the address"},
+		{FAKE_RBD_ioctx, "cannot open the pool"},
+		{FAKE_RBD_open, "cannot open the image"},
+		{FAKE_RBD_lock, "cannot lock the image"},
+		{FAKE_RBD_watch, "cannot get the properties"},
+		{FAKE_RBD_fsid, "cannot get the properties"},
+		{FAKE_RBD_id, "cannot get the properties"},
+		{FAKE_RBD_size, "cannot get the properties"},
+	};
+
+	for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+		fake_rbd_fail(steps[i].fn, -EIO, 1);
+		open_fails(steps[i].text, -EIO, "cache=false");
+	}
+	fake_rbd_fail(FAKE_RBD_features, -1, 1);
+	open_fails("the image has no exclusive lock", -EOPNOTSUPP, "cache=false");
+	fake_rbd_owner("client.4242");
+	open_fails("another client serves the image (owner=client.4242)", -EBUSY, "cache=false");
+	fake_rbd_owner(NULL);
+	fake_rbd_resize(4096 + 512);
+	open_fails("not a multiple of the block size", -EINVAL, "block=4KiB");
+	open_fails("cannot open the image", -ENOENT, "image=missing");
+	open_fails("cannot open the pool", -ENOENT, "pool=missing");
+	fake_rbd_resize(FAKE_RBD_BYTES);
+	OPEN("cache=false");
+}
+
+static void a_reader_takes_no_lock(void)
+{
+	fake_rbd_owner("client.4242");
+	OPEN("snapshot=old");
+	TEST_ASSERT_EQUAL_UINT(0, fake_rbd_calls(FAKE_RBD_lock));
+	OK(GANTRY_OP_READ, 0, 0, 4096, in);
+	FAILS(GANTRY_S_READ_ONLY, GANTRY_OP_WRITE, 0, 0, 4096, out);
+}
+
+static struct gantry_volume_info volume(void)
+{
+	struct gantry_volume_info info = {.size = 0};
+
+	chain.backend_ops->volume(chain.backend, &info);
+	return info;
+}
+
+static void a_new_size_is_noticed(void)
+{
+	OPEN("cache=false");
+	TEST_ASSERT_EQUAL_UINT64(FAKE_RBD_BYTES, volume().size);
+	fake_rbd_resize(FAKE_RBD_BYTES / 2 + 512);
+	for (unsigned i = 0; i < 20000 && volume().size == FAKE_RBD_BYTES; i++)
+		pause_briefly();
+	TEST_ASSERT_EQUAL_UINT64(FAKE_RBD_BYTES / 2, volume().size);
+	FAILS(GANTRY_S_RANGE, GANTRY_OP_READ, 0, FAKE_RBD_BYTES / 2, 4096, in);
+}
+
+static void identity_depends_on_image_and_cache(void)
+{
+	struct gantry_volume_info first, second;
+
+	OPEN("cache=false");
+	first = volume();
+	fake_chain_fini(&chain);
+	fake_chain_init(&chain, &host);
+	OPEN("snapshot=old");
+	second = volume();
+	TEST_ASSERT_FALSE(memcmp(first.uuid, second.uuid, 16) == 0);
+	fake_chain_fini(&chain);
+	fake_chain_init(&chain, &host);
+	fake_rbd_cache(1);
+	OPEN("cache=true");
+	second = volume();
+	TEST_ASSERT_EQUAL_MEMORY(first.uuid, second.uuid, 16);
+	TEST_ASSERT_FALSE(first.verifier == second.verifier);
+}
+
+int main(void)
+{
+	UNITY_BEGIN();
+	RUN_TEST(data_comes_back);
+	RUN_TEST(fua_completes_after_the_flush);
+	RUN_TEST(a_failed_flush_fails_the_write_with_fua);
+	RUN_TEST(completions_in_any_order);
+	RUN_TEST(errors_have_a_status);
+	RUN_TEST(a_second_callback_is_counted_and_ignored);
+	RUN_TEST(a_sleeping_lane_wakes);
+	RUN_TEST(a_timeout_fences_the_client);
+	RUN_TEST(a_read_that_times_out_is_only_an_error);
+	RUN_TEST(io_fails_in_bounded_time_while_the_cluster_stalls);
+	RUN_TEST(a_lane_wakes_when_waiting_io_must_fail);
+	RUN_TEST(a_fence_repeats_the_step_that_failed);
+	RUN_TEST(a_client_that_others_fence_is_lost);
+	RUN_TEST(a_lock_that_another_client_got_is_lost);
+	RUN_TEST(an_image_that_was_replaced_is_lost);
+	RUN_TEST(a_cache_is_lost_with_its_client);
+	RUN_TEST(open_names_the_cause);
+	RUN_TEST(a_reader_takes_no_lock);
+	RUN_TEST(a_new_size_is_noticed);
+	RUN_TEST(identity_depends_on_image_and_cache);
+	return UNITY_END();
+}
