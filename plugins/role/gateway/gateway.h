@@ -22,8 +22,8 @@ struct gateway_conf {
 
 struct gateway {
 	const struct gantry_role_host *rh;
-	uint32_t
-		path; /* with GATEWAY_FAILOVER: the entry of `connect` that new sessions try first */
+	/* with GATEWAY_FAILOVER: the entry of `connect` that new sessions try first */
+	uint32_t path;
 	const struct gateway_conf *conf;
 };
 

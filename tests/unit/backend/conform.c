@@ -135,9 +135,7 @@ static void rbd(void)
 static void no_backend_is_left_out(void)
 {
 	static const char *const known[] = {
-		"null",
-		"memory",
-		"file",
+		"null", "memory", "file",
 #ifdef HAVE_PLUGIN_NBD
 		"nbd",
 #endif
