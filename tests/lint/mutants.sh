@@ -13,6 +13,9 @@ lists()
 		tests/sim/mutants-component.txt 2 . plugins
 		tests/conform/mutants.txt 2 plugins/transport/{1}
 		tests/fuzz/mutants.txt 2 .
+		tests/unit/verbs/mutants.txt 1 plugins/transport/verbs-common
+		tests/unit/vhost/mutants.txt 2 plugins/role/vhost-user-blk
+		tests/unit/backend/rbd_mutants.txt 1 plugins/backend/rbd
 	END
 }
 
