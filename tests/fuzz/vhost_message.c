@@ -265,9 +265,9 @@ static uint32_t random_type(void)
 {
 	const uint32_t b = (uint32_t)bytes(1), old = VHOST_SET_INFLIGHT_FD + 2;
 
-	if (b >= 0xf0)
-		return VHOST_SET_STATUS + b % 2;
-	return b < 7 * old ? b % old : VHOST_GET_MAX_MEM_SLOTS + b % 4;
+	if (b < 7 * old)
+		return b % old;
+	return b % 4 != 3 ? VHOST_GET_MAX_MEM_SLOTS + b % 4 : VHOST_SET_STATUS + b / 4 % 2;
 }
 
 /* Returns 0: the connection ends. */
