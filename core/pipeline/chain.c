@@ -188,6 +188,7 @@ int gn_chain_create(struct gn_lane *lane, const struct gantry_hop *owner,
 		hop++->volume = volume ? &chain->volumes[i] : NULL;
 	}
 	*hop = *terminal;
+	hop->session = owner->session;
 	set_volumes(chain, n_stages);
 	rc = add_bounce(chain, n_stages);
 	if (rc == 0 && lane->check_stages)

@@ -73,6 +73,7 @@ static int make_split(struct gn_responder *resp)
 				     .max_io = resp->attr.rules->volume.max_io,
 				     .quantum = resp->attr.quantum};
 
+	attr.terminal.session = resp->attr.session;
 	resp->max_uncounted = UINT32_MAX;
 	if (resp->attr.relays)
 		return 0;

@@ -34,7 +34,7 @@
 #define NB_MAX_REQUESTS 4096u       /* limit of requests per lane */
 #define NB_MAX_CONNECTIONS 16       /* limit of the option connections */
 #define NB_MAX_LATE 1024u           /* limit of late writes; beyond it, all further ones are one */
-#define NB_QUEUES 512u              /* size of the table of queues of a lane; a power of two */
+#define NB_MARKS 1024u              /* size of a table of sessions or queues; a power of two */
 #define NB_TEXT_BYTES 512           /* size of a buffer for the URI without credentials */
 #define NB_NEVER UINT64_MAX         /* a time that is not reached */
 #define NB_DEADLINE_NS 30000000000u /* of an IO without a deadline */
@@ -102,11 +102,13 @@ struct nb_late {
 	uint64_t offset, length, serial, end_ns;
 };
 
-/* The state of a queue of a client, named by io->owner: its last known epoch of the store. */
-struct nb_queue {
-	const void *owner;
+/*
+ * An epoch of the store: of a session, when it submitted its first IO; of a queue, when it last
+ * flushed.
+ */
+struct nb_mark {
+	const void *key; /* session or io->owner, not used as a pointer; NULL: the entry is free */
 	uint64_t epoch;
-	int used;
 };
 
 struct nb_store {
@@ -123,7 +125,11 @@ struct nb_store {
 	int ending; /* __atomic; changed under lock */
 	LIST_HEAD(, nb_conn) wanted;
 	struct nbd_handle *first; /* that open has connected; NULL: a lane has taken it */
-	uint64_t n_lanes;
+
+	/* protected by lock */
+	LIST_HEAD(, nb_lane) lanes;
+	struct nb_mark sessions[NB_MARKS];
+	int forgot; /* an unknown session can be an old one */
 
 	/* written under lock; read with __atomic relaxed or acquire */
 	uint64_t incarnation;
@@ -141,6 +147,7 @@ struct nb_store {
 };
 
 struct nb_lane {
+	LIST_ENTRY(nb_lane) link; /* in store->lanes */
 	struct nb_store *store;
 	uint32_t index;
 	uint32_t n_requests;
@@ -159,11 +166,8 @@ struct nb_lane {
 	uint64_t timer_ns; /* when the timer expires; 0: it is not set */
 	uint32_t n_conns;
 	struct nb_conn conns[NB_MAX_CONNECTIONS];
-	const void *last_owner;
-	struct nb_queue *last_queue;
-	uint32_t n_queues;
-	int queues_full;
-	struct nb_queue queues[NB_QUEUES];
+	const void *known[NB_MARKS]; /* sessions that are noted, at their hashes */
+	struct nb_mark queues[NB_MARKS];
 };
 
 static inline uint64_t nb_get(const uint64_t *cell)
@@ -223,8 +227,8 @@ uint64_t nb_late_blocks(struct nb_store *store, const struct nb_request *request
 /* As `quiesce` of struct gantry_backend_ops. */
 int nb_late_quiesce(struct nb_store *store, uint64_t *mark);
 
-/* Note that a queue has submitted an IO. */
-void nb_queue_note(struct nb_lane *lane, const struct gantry_io *io);
+/* Note that a session has submitted an IO. */
+void nb_session_note(struct nb_lane *lane, const struct gantry_io *io);
 /* Returns 1 if this flush must fail, because the store has lost writes. The next one need not. */
 int nb_queue_takes_loss(struct nb_lane *lane, const struct gantry_io *io);
 

@@ -134,6 +134,7 @@ int nb_connector_start(struct nb_store *store)
 	pthread_cond_init(&store->wake, &attr);
 	pthread_condattr_destroy(&attr);
 	LIST_INIT(&store->wanted);
+	LIST_INIT(&store->lanes);
 	rc = pthread_create(&store->thread, NULL, run, store);
 	if (rc) {
 		pthread_cond_destroy(&store->wake);

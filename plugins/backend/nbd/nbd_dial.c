@@ -47,6 +47,11 @@ static int connect_handle(struct nb_store *store, struct nbd_handle *h, char *wh
 	uint64_t limit = host->now_ns(host) + store->conf->connect_timeout_ns;
 	int rc = nbd_aio_connect_uri(h, store->conf->uri);
 
+	if (rc && nbd_get_errno() == EINVAL) {
+		/* the text of libnbd has the URI, which can have credentials */
+		snprintf(why, bytes, "libnbd cannot parse the URI");
+		return rc;
+	}
 	while (rc == 0 && !nbd_aio_is_ready(h)) {
 		if (nbd_aio_is_dead(h) || nbd_aio_is_closed(h)) {
 			snprintf(why, bytes, "the server closed the connection");

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -130,6 +131,7 @@ static short events_of(const struct nb_conn *conn)
 static void receive(struct nb_lane *lane, struct nb_conn *conn)
 {
 	struct pollfd p = {.fd = conn->fd};
+	char why[256];
 
 	for (unsigned i = 0; i < BATCH && !is_ended(conn) && (i == 0 || conn->n_sent); i++) {
 		int rc;
@@ -144,8 +146,11 @@ static void receive(struct nb_lane *lane, struct nb_conn *conn)
 		if (rc)
 			conn->broken = 1;
 	}
-	if (is_ended(conn))
-		lose(lane, conn, cause(conn));
+	if (is_ended(conn)) {
+		/* a copy, because lose() calls libnbd, which then frees the text */
+		snprintf(why, sizeof why, "%s", cause(conn));
+		lose(lane, conn, why);
+	}
 }
 
 static void check_connections(struct nb_lane *lane)
@@ -257,12 +262,12 @@ int nb_lane_submit(struct nb_lane *lane, struct gantry_io *io)
 	r->io = io;
 	r->serial = (uint64_t)lane->index << 48 | ++lane->next_serial;
 	r->start_ns = now_ns(lane);
-	r->deadline_ns = r->start_ns + time_of(io);
+	r->deadline_ns = io->start_ns + time_of(io);
 	r->flushing = 0;
 	r->held = 0;
 	if (r->deadline_ns < lane->next_deadline_ns)
 		lane->next_deadline_ns = r->deadline_ns;
-	nb_queue_note(lane, io);
+	nb_session_note(lane, io);
 	if (gantry_unlikely(nb_command_send(lane, r)))
 		nb_lane_wait(lane, r);
 	return 0;
@@ -425,6 +430,9 @@ int nb_lane_start(struct nb_store *store, struct gantry_lane *host_lane, uint32_
 	rc = open_events(lane);
 	if (rc)
 		goto out_undo_events;
+	pthread_mutex_lock(&store->lock);
+	LIST_INSERT_HEAD(&store->lanes, lane, link);
+	pthread_mutex_unlock(&store->lock);
 	make_connections(lane);
 	*lane_p = lane;
 	return 0;
@@ -439,6 +447,9 @@ out_undo_alloc:
 
 void nb_lane_stop(struct nb_lane *lane)
 {
+	pthread_mutex_lock(&lane->store->lock);
+	LIST_REMOVE(lane, link);
+	pthread_mutex_unlock(&lane->store->lock);
 	for (uint32_t i = 0; i < lane->n_conns; i++) {
 		struct nb_conn *conn = &lane->conns[i];
 

@@ -7,15 +7,22 @@
  * verifier changes, and the next flush of each queue fails. The store counts acknowledged writes,
  * and the part of them that a flush covers. If all are covered, nothing can be lost.
  *
- * A queue is named by io->owner, the object of a session on a lane. A queue whose first IO is a
- * flush after a loss is treated like one that was there before: another queue of its session might
- * have written.
+ * A queue is named by the owner of its flushes, which no stage divides. A flush fails if the epoch
+ * has changed since the last flush of its queue; at the first flush, since the first IO of its
+ * session on any lane. A session whose first IO is a flush is treated like one that was there
+ * before the loss: a former session of its client might have written.
+ *
+ * The backend does not learn that a session has ended. A later session at the same address
+ * continues with the epoch of the former one, which is not newer than its own. So it can get a
+ * failed flush without a loss, and it gets no success after a loss.
  *
  * Writes without a reply. The old server process can still execute them. The lane sends them again
  * on the new connection. Until the option quiesce_time has passed since the loss, no other write
  * that overlaps them is sent, and no new session starts.
  */
 #include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
 
 #include "../common/identity.h"
 #include "nbd.h"
@@ -23,19 +30,25 @@
 void nb_loss_note(struct nb_conn *conn)
 {
 	struct nb_store *store = conn->lane->store;
+	const struct nb_lane *lane;
 	uint64_t n;
 
 	pthread_mutex_lock(&store->lock);
-	if (conn->incarnation == store->incarnation) {
-		__atomic_store_n(&store->incarnation, store->incarnation + 1, __ATOMIC_SEQ_CST);
-		nb_count(&store->n_losses);
+	if (conn->incarnation != store->incarnation) { /* outdated by a loss that is recorded */
+		pthread_mutex_unlock(&store->lock);
+		return;
 	}
+	__atomic_store_n(&store->incarnation, store->incarnation + 1, __ATOMIC_SEQ_CST);
+	nb_count(&store->n_losses);
 	n = __atomic_load_n(&store->n_written, __ATOMIC_SEQ_CST); /* see is_outdated() */
 	if (n != nb_get(&store->n_flushed)) {
 		__atomic_store_n(&store->n_flushed, n, __ATOMIC_RELAXED);
 		__atomic_store_n(&store->verifier, identity_nonce(), __ATOMIC_RELAXED);
 		__atomic_store_n(&store->epoch, store->epoch + 1, __ATOMIC_RELEASE);
 	}
+	/* each lane must replace its connections */
+	LIST_FOREACH (lane, &store->lanes, link)
+		eventfd_write(lane->event_fd, 1);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -110,61 +123,76 @@ int nb_late_quiesce(struct nb_store *store, uint64_t *mark)
 	return *mark > now ? -EAGAIN : 0;
 }
 
-/* -- queues -- */
+/* -- sessions and queues -- */
 
-static struct nb_queue *find(struct nb_lane *lane, const void *owner)
+static uint32_t hash_of(const void *key)
 {
-	uint32_t at = (uint32_t)(((uintptr_t)owner >> 4) * 0x9e3779b97f4a7c15u >> 40);
+	return (uint32_t)((uintptr_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+}
 
-	for (uint32_t i = 0; i < NB_QUEUES; i++) {
-		struct nb_queue *queue = &lane->queues[(at + i) % NB_QUEUES];
+/* Find the entry of a key, or a free one. When all entries are in use, forget them all. */
+static struct nb_mark *find(struct nb_mark table[NB_MARKS], const void *key, int *forgot)
+{
+	uint32_t at = hash_of(key);
 
-		if (!queue->used || queue->owner == owner)
-			return queue;
+	for (uint32_t i = 0; i < NB_MARKS; i++) {
+		struct nb_mark *mark = &table[(at + i) % NB_MARKS];
+
+		if (!mark->key || mark->key == key)
+			return mark;
 	}
-	return NULL;
+	memset(table, 0, NB_MARKS * sizeof *table);
+	*forgot = 1;
+	return &table[at % NB_MARKS];
 }
 
-/* All entries are in use: forget them all. From now on an unknown queue may be an old one. */
-static struct nb_queue *make_space(struct nb_lane *lane, const void *owner)
+/* IOs of a role that is no server have no session: they are the IOs of one client. */
+static const void *session_of(const struct nb_store *store, const struct gantry_io *io)
 {
-	for (uint32_t i = 0; i < NB_QUEUES; i++)
-		lane->queues[i].used = 0;
-	lane->queues_full = 1;
-	return find(lane, owner);
+	return io->hop->session ? io->hop->session : store;
 }
 
-static struct nb_queue *queue_of(struct nb_lane *lane, const struct gantry_io *io)
+/* Get the epoch of the first IO of the session, which can be this one. */
+static uint64_t first_epoch(struct nb_store *store, const struct gantry_io *io)
 {
-	struct nb_queue *queue;
+	const void *session = session_of(store, io);
+	struct nb_mark *mark;
+	uint64_t epoch;
 
-	if (gantry_likely(lane->last_queue && lane->last_owner == io->owner))
-		return lane->last_queue;
-	queue = find(lane, io->owner);
-	if (!queue)
-		queue = make_space(lane, io->owner);
-	if (!queue->used) {
-		int may_be_old = io->opcode == GANTRY_OP_FLUSH || lane->queues_full;
+	pthread_mutex_lock(&store->lock);
+	mark = find(store->sessions, session, &store->forgot);
+	if (!mark->key) {
+		int may_be_old = io->opcode == GANTRY_OP_FLUSH || store->forgot;
 
-		queue->used = 1;
-		queue->owner = io->owner;
-		queue->epoch = may_be_old ? 0 : nb_get(&lane->store->epoch);
+		*mark = (struct nb_mark){session, may_be_old ? 0 : store->epoch};
 	}
-	lane->last_owner = io->owner;
-	lane->last_queue = queue;
-	return queue;
+	epoch = mark->epoch;
+	pthread_mutex_unlock(&store->lock);
+	return epoch;
 }
 
-void nb_queue_note(struct nb_lane *lane, const struct gantry_io *io)
+void nb_session_note(struct nb_lane *lane, const struct gantry_io *io)
 {
-	(void)queue_of(lane, io);
+	const void *session = session_of(lane->store, io);
+	const void **known = &lane->known[hash_of(session) % NB_MARKS];
+
+	if (gantry_likely(*known == session))
+		return;
+	(void)first_epoch(lane->store, io);
+	*known = session;
 }
 
 int nb_queue_takes_loss(struct nb_lane *lane, const struct gantry_io *io)
 {
-	struct nb_queue *queue = queue_of(lane, io);
 	uint64_t epoch = __atomic_load_n(&lane->store->epoch, __ATOMIC_ACQUIRE);
+	struct nb_mark *queue;
+	int forgot; /* unused: a queue that is unknown starts at the epoch of its session */
 
+	if (gantry_likely(epoch == 0))
+		return 0;
+	queue = find(lane->queues, io->owner, &forgot);
+	if (!queue->key)
+		*queue = (struct nb_mark){io->owner, first_epoch(lane->store, io)};
 	if (gantry_likely(queue->epoch == epoch))
 		return 0;
 	queue->epoch = epoch;

@@ -22,7 +22,7 @@
 #define QUIESCE_NS 400000000u
 
 static struct fake_host host;
-static struct fake_chain chain;
+static struct fake_chain chain, second; /* lanes of one backend */
 static struct server server;
 static char dir[64], path[108], uri[160];
 static uint8_t out[SERVER_BYTES], in[SERVER_BYTES];
@@ -52,6 +52,9 @@ void setUp(void)
 
 void tearDown(void)
 {
+	if (second.backend_self)
+		chain.backend_ops->stop(second.backend_self);
+	second.backend_self = NULL;
 	fake_chain_fini(&chain);
 	server_stop(&server);
 	unlink(path);
@@ -343,6 +346,114 @@ static void a_loss_without_unflushed_writes_loses_nothing(void)
 	TEST_ASSERT_EQUAL_UINT64(1, store()->n_losses);
 }
 
+/* Start another lane of the backend, with one more connection. */
+static void add_lane(void)
+{
+	fake_chain_init(&second, &host);
+	fake_lane_init(&second.lane, &host, 1, 2);
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->start(chain.backend, &second.lane, FAKE_IOS,
+							  &second.backend_self));
+	second.backend_ops = chain.backend_ops;
+	second.hops[second.n_hops++] = (struct gantry_hop){.submit = second.backend_ops->submit,
+							   .self = second.backend_self};
+}
+
+/* Run an IO of a session; `owner` is its queue. */
+static unsigned run_as(struct fake_chain *lane, const void *session, void *owner, unsigned opcode)
+{
+	struct gantry_io *io = fake_io(lane, opcode, 0, opcode == GANTRY_OP_FLUSH ? 0 : 512, out);
+	uint64_t limit = now() + LIMIT_NS;
+
+	io->deadline_us = LIMIT_NS / 1000;
+	io->owner = owner;
+	lane->hops[lane->n_hops - 1].session = session;
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	while (io->busy) {
+		fake_poll(lane);
+		TEST_ASSERT_TRUE_MESSAGE(now() < limit, "an IO does not complete");
+	}
+	return io->status;
+}
+
+static void a_queue_learns_of_a_loss_before_its_first_io(void)
+{
+	int session[2], queue[3];
+
+	server.flags |= SERVER_FLAG_MULTI;
+	OPEN_PLAIN();
+	add_lane();
+	ok(run_as(&second, &session[1], &queue[2], GANTRY_OP_READ));
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_WRITE));
+	server_crash(&server, 1);
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_READ));
+	ok(run_as(&second, &session[0], &queue[1], GANTRY_OP_WRITE));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_as(&second, &session[0], &queue[1], GANTRY_OP_FLUSH));
+	ok(run_as(&second, &session[0], &queue[1], GANTRY_OP_FLUSH));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_as(&chain, &session[0], &queue[0], GANTRY_OP_FLUSH));
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_FLUSH));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_as(&second, &session[1], &queue[2], GANTRY_OP_FLUSH));
+}
+
+static void a_session_after_a_loss_flushes_without_an_error(void)
+{
+	int session[2], queue[2];
+
+	OPEN_PLAIN();
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_WRITE));
+	server_crash(&server, 1);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_as(&chain, &session[0], &queue[0], GANTRY_OP_FLUSH));
+	ok(run_as(&chain, &session[1], &queue[1], GANTRY_OP_WRITE));
+	ok(run_as(&chain, &session[1], &queue[1], GANTRY_OP_FLUSH));
+}
+
+/* The parts of a divided IO have other owners than the flushes of their queue. */
+static void many_owners_cause_no_failed_flush(void)
+{
+	static char parts[4096];
+	int session[2], queue[2];
+
+	OPEN_PLAIN();
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_WRITE));
+	server_crash(&server, 1);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO,
+			       run_as(&chain, &session[0], &queue[0], GANTRY_OP_FLUSH));
+	for (unsigned i = 0; i < sizeof parts; i++)
+		ok(run_as(&chain, &session[1], &parts[i], GANTRY_OP_WRITE));
+	ok(run_as(&chain, &session[0], &queue[0], GANTRY_OP_FLUSH));
+	ok(run_as(&chain, &session[1], &queue[1], GANTRY_OP_FLUSH));
+	/* when all entries are in use, each queue continues with the epoch of its session */
+	for (unsigned i = 0; i < sizeof parts; i++)
+		ok(run_as(&chain, &session[1], &parts[i], GANTRY_OP_FLUSH));
+}
+
+/* The second lane finds only later that its connection is outdated. */
+static void a_loss_counts_once_for_all_lanes(void)
+{
+	struct pollfd p = {.events = POLLIN};
+
+	server.flags |= SERVER_FLAG_MULTI;
+	OPEN_PLAIN();
+	add_lane();
+	p.fd = chain.backend_ops->fd(second.backend_self);
+	ok(run_as(&second, NULL, &second, GANTRY_OP_READ));
+	while (chain.backend_ops->arm(second.backend_self))
+		fake_poll(&second);
+	pthread_mutex_lock(&server.lock);
+	shutdown(server.fds[0], SHUT_RDWR);
+	pthread_mutex_unlock(&server.lock);
+	ok(write_at(0, 512));
+	TEST_ASSERT_EQUAL_UINT64(1, store()->n_losses);
+	TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&p, 1, 0), "the other lane is not woken");
+	ok(run_as(&second, NULL, &second, GANTRY_OP_READ));
+	TEST_ASSERT_EQUAL_UINT64(1, store()->n_losses);
+	TEST_ASSERT_EQUAL_UINT64(0, store()->epoch);
+	ok(flush());
+}
+
 static void io_in_flight_at_a_loss_is_sent_again(void)
 {
 	struct gantry_io *io[2];
@@ -558,6 +669,14 @@ static void the_text_of_a_uri_has_no_user_name(void)
 	TEST_ASSERT_EQUAL_MEMORY(uuid, volume().uuid, sizeof uuid);
 }
 
+static void messages_have_no_credentials_of_a_wrong_uri(void)
+{
+	snprintf(uri, sizeof uri, "uri=nbd://user:secret@[::1/");
+	TEST_ASSERT_NOT_EQUAL(0, TRY("connect_timeout=100ms"));
+	TEST_ASSERT_TRUE(fake_logged(&host, "cannot parse the URI"));
+	TEST_ASSERT_FALSE(fake_logged(&host, "secret"));
+}
+
 static void what_is_no_uri_is_rejected(void)
 {
 	static const char *const bad[] = {"uri=/dev/sda", "uri=http://host", "uri=nbd+unix:///x",
@@ -587,6 +706,10 @@ int main(void)
 	RUN_TEST(a_flush_in_flight_at_a_loss_fails);
 	RUN_TEST(each_queue_learns_of_a_loss);
 	RUN_TEST(a_loss_without_unflushed_writes_loses_nothing);
+	RUN_TEST(a_queue_learns_of_a_loss_before_its_first_io);
+	RUN_TEST(a_session_after_a_loss_flushes_without_an_error);
+	RUN_TEST(many_owners_cause_no_failed_flush);
+	RUN_TEST(a_loss_counts_once_for_all_lanes);
 	RUN_TEST(io_in_flight_at_a_loss_is_sent_again);
 	RUN_TEST(a_connection_that_closes_at_any_byte_loses_no_io);
 	RUN_TEST(the_loss_of_one_connection_replaces_all);
@@ -599,6 +722,7 @@ int main(void)
 	RUN_TEST(another_size_after_a_reconnect_ends_io);
 	RUN_TEST(the_descriptor_wakes_the_lane);
 	RUN_TEST(the_text_of_a_uri_has_no_user_name);
+	RUN_TEST(messages_have_no_credentials_of_a_wrong_uri);
 	RUN_TEST(what_is_no_uri_is_rejected);
 	return UNITY_END();
 }
