@@ -55,7 +55,17 @@ static void all_parts_are_done_before_the_answer(void)
 	}
 	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
 	TEST_ASSERT_EQUAL_UINT(PARTS, n_seen);
+	TEST_ASSERT_EQUAL_UINT(PARTS, n_named);
 	TEST_ASSERT_EQUAL_UINT64(1, done());
+}
+
+static void an_undivided_io_names_its_session(void)
+{
+	make_large();
+	ask(request(7, GANTRY_OP_READ));
+	finish(GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(7, replied().tag);
+	TEST_ASSERT_EQUAL_UINT(1, n_named);
 }
 
 /* The splitter gets a large IO without the `submit` of the hop of the terminal. */
@@ -154,6 +164,7 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(all_parts_are_done_before_the_answer);
+	RUN_TEST(an_undivided_io_names_its_session);
 	RUN_TEST(the_time_in_the_terminal_is_that_of_all_parts);
 	RUN_TEST(a_small_request_waits_for_one_quantum_at_most);
 	RUN_TEST(short_requests_are_counted_in_bytes);

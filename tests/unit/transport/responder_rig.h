@@ -52,6 +52,7 @@ static int broken_reason;
  */
 static struct gantry_io *held[64]; /* more than DEPTH: a large IO has several parts */
 static _Atomic unsigned n_held, n_seen, n_refused;
+static _Atomic unsigned n_named; /* accepted IOs whose hop has the session */
 static _Atomic int terminal_rc, terminal_now;
 static uint32_t seen_bytes[64]; /* lengths of the first accepted IOs */
 
@@ -67,6 +68,7 @@ static int terminal_submit(void *self, struct gantry_io *io)
 	if (n_seen < sizeof(seen_bytes) / sizeof(seen_bytes[0]))
 		seen_bytes[n_seen] = io->length;
 	n_seen++;
+	n_named += io->hop->session == &rules;
 	io->tag = ~io->peer_tag; /* a requester as terminal also sets the tag */
 	if (terminal_now)
 		gantry_complete(io);
@@ -108,6 +110,7 @@ static inline void make_port(int moved)
 		.rules = &rules,
 		.volume = &rules.volume,
 		.terminal = {.submit = terminal_submit},
+		.session = &rules,
 		.depth = DEPTH,
 		.quantum = quantum,
 		.broken = on_broken,
@@ -172,6 +175,7 @@ void setUp(void)
 	memory.unordered = 0;
 	n_held = 0;
 	n_seen = 0;
+	n_named = 0;
 	n_refused = 0;
 	terminal_rc = 0;
 	terminal_now = 0;
