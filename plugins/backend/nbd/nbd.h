@@ -38,6 +38,7 @@
 #define NB_TEXT_BYTES 512           /* size of a buffer for the URI without credentials */
 #define NB_NEVER UINT64_MAX         /* a time that is not reached */
 #define NB_DEADLINE_NS 30000000000u /* of an IO without a deadline */
+#define NB_FIRST_DELAY_NS 50000000u /* before the next attempt to connect */
 
 struct nb_conf {
 	const char *uri;
@@ -89,6 +90,7 @@ struct nb_conn {
 	int broken;                /* the lane must close it at the next poll */
 	uint32_t n_sent;
 	uint64_t incarnation;     /* of the store when the handle began to connect */
+	uint64_t since_ns;        /* when the lane took the handle */
 	struct nb_list sent;      /* NB_SENT */
 	struct nbd_handle *fresh; /* __atomic */
 	uint64_t fresh_incarnation;
@@ -127,6 +129,8 @@ struct nb_store {
 	struct nbd_handle *first; /* that open has connected; NULL: a lane has taken it */
 
 	/* protected by lock */
+	uint64_t delay_ns; /* until the next attempt to connect */
+	int delayed;       /* the next attempt must wait, although no attempt has failed */
 	LIST_HEAD(, nb_lane) lanes;
 	struct nb_mark sessions[NB_MARKS];
 	int forgot; /* an unknown session can be an old one */

@@ -3,7 +3,8 @@
  * nbd_connect.c - the thread that connects the handles of all lanes of a store. libnbd resolves
  * host names when it begins to connect, and blocks meanwhile. So a lane does not connect by itself.
  *
- * After a failure the delay until the next attempt doubles, from 50 ms to 2 s.
+ * After a failure the delay until the next attempt doubles, from 50 ms to 2 s. A connection that is
+ * lost within a second is a failure too; after a longer one the delay starts at 50 ms again.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,17 +13,16 @@
 
 #include "nbd.h"
 
-#define FIRST_DELAY_NS 50000000u
 #define LAST_DELAY_NS 2000000000u
 
-struct attempt {
-	uint64_t delay_ns;
-	int logged; /* the failure of an attempt since the last success is logged */
-};
-
-static void wait_ns(struct nb_store *store, uint64_t ns)
+/* Wait before the next attempt, and double the delay. */
+static void delay(struct nb_store *store)
 {
 	struct timespec limit;
+	uint64_t ns = store->delay_ns;
+
+	store->delayed = 0;
+	store->delay_ns = ns * 2 < LAST_DELAY_NS ? ns * 2 : LAST_DELAY_NS;
 
 	clock_gettime(CLOCK_MONOTONIC, &limit);
 	ns += (uint64_t)limit.tv_nsec;
@@ -56,7 +56,7 @@ static void refuse(struct nb_store *store, const char *what)
 }
 
 /* Returns the handle, or NULL if the attempt has failed. Called without the lock. */
-static struct nbd_handle *try_once(struct nb_store *store, struct attempt *attempt)
+static struct nbd_handle *try_once(struct nb_store *store, int *logged)
 {
 	struct nb_export export;
 	char why[256];
@@ -71,12 +71,12 @@ static struct nbd_handle *try_once(struct nb_store *store, struct attempt *attem
 		__atomic_store_n(&store->changed, 0, __ATOMIC_RELAXED);
 		nb_count(&store->n_reconnects);
 		gantry_log_info(store->host, "%s: connected", store->text);
-		*attempt = (struct attempt){.delay_ns = FIRST_DELAY_NS};
+		*logged = 0;
 		return h;
-	} else if (!attempt->logged && !__atomic_load_n(&store->ending, __ATOMIC_RELAXED)) {
+	} else if (!*logged && !__atomic_load_n(&store->ending, __ATOMIC_RELAXED)) {
 		gantry_log_warn(store->host, "%s: cannot connect (%s): check the NBD server",
 				store->text, why);
-		attempt->logged = 1;
+		*logged = 1;
 	}
 	nb_count(&store->n_failed_dials);
 	return h;
@@ -94,7 +94,7 @@ static void deliver(struct nb_conn *conn, struct nbd_handle *h, uint64_t incarna
 static void *run(void *arg)
 {
 	struct nb_store *store = arg;
-	struct attempt attempt = {.delay_ns = FIRST_DELAY_NS};
+	int logged = 0; /* the failure of an attempt since the last success */
 
 	pthread_mutex_lock(&store->lock);
 	while (!store->ending) {
@@ -105,18 +105,19 @@ static void *run(void *arg)
 			pthread_cond_wait(&store->wake, &store->lock);
 			continue;
 		}
+		if (store->delayed) {
+			delay(store);
+			continue;
+		}
 		pthread_mutex_unlock(&store->lock);
-		h = try_once(store, &attempt);
+		h = try_once(store, &logged);
 		pthread_mutex_lock(&store->lock);
 		if (h && !LIST_EMPTY(&store->wanted)) {
 			deliver(LIST_FIRST(&store->wanted), h, incarnation);
 		} else if (h) {
 			nbd_close(h);
 		} else {
-			wait_ns(store, attempt.delay_ns);
-			attempt.delay_ns *= 2;
-			if (attempt.delay_ns > LAST_DELAY_NS)
-				attempt.delay_ns = LAST_DELAY_NS;
+			delay(store);
 		}
 	}
 	pthread_mutex_unlock(&store->lock);
@@ -135,6 +136,7 @@ int nb_connector_start(struct nb_store *store)
 	pthread_condattr_destroy(&attr);
 	LIST_INIT(&store->wanted);
 	LIST_INIT(&store->lanes);
+	store->delay_ns = NB_FIRST_DELAY_NS;
 	rc = pthread_create(&store->thread, NULL, run, store);
 	if (rc) {
 		pthread_cond_destroy(&store->wake);

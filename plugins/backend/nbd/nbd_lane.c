@@ -45,6 +45,7 @@ static void adopt(struct nb_lane *lane, struct nb_conn *conn, struct nbd_handle 
 	conn->events = 0;
 	conn->broken = 0;
 	conn->incarnation = incarnation;
+	conn->since_ns = now_ns(lane);
 	lane->retry = 1;
 }
 

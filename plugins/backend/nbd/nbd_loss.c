@@ -27,9 +27,12 @@
 #include "../common/identity.h"
 #include "nbd.h"
 
+#define LIVED_NS 1000000000u /* a connection that lives as long is no failed attempt */
+
 void nb_loss_note(struct nb_conn *conn)
 {
 	struct nb_store *store = conn->lane->store;
+	const struct gantry_host *host = store->host;
 	const struct nb_lane *lane;
 	uint64_t n;
 
@@ -40,6 +43,10 @@ void nb_loss_note(struct nb_conn *conn)
 	}
 	__atomic_store_n(&store->incarnation, store->incarnation + 1, __ATOMIC_SEQ_CST);
 	nb_count(&store->n_losses);
+	if (host->now_ns(host) - conn->since_ns >= LIVED_NS)
+		store->delay_ns = NB_FIRST_DELAY_NS;
+	else
+		store->delayed = 1;
 	n = __atomic_load_n(&store->n_written, __ATOMIC_SEQ_CST); /* see is_outdated() */
 	if (n != nb_get(&store->n_flushed)) {
 		__atomic_store_n(&store->n_flushed, n, __ATOMIC_RELAXED);

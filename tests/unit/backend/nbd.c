@@ -477,6 +477,10 @@ static void a_connection_that_closes_at_any_byte_loses_no_io(void)
 	OPEN_PLAIN();
 	for (unsigned n = 0; n < 16 + 20 + 8 + 512 + 16 + 32; n += n < 60 || n > 540 ? 1 : 37) {
 		server_crash(&server, 0);
+		/* so many short connections would take long */
+		pthread_mutex_lock(&store()->lock);
+		store()->delay_ns = 1000000;
+		pthread_mutex_unlock(&store()->lock);
 		pthread_mutex_lock(&server.lock);
 		server.close_after = n;
 		pthread_mutex_unlock(&server.lock);
@@ -505,6 +509,23 @@ static void the_loss_of_one_connection_replaces_all(void)
 	TEST_ASSERT_EQUAL_UINT(4, server.n_conns);
 	TEST_ASSERT_EQUAL_UINT64(1, store()->n_losses);
 	history();
+}
+
+static void short_connections_follow_each_other_slowly(void)
+{
+	uint64_t began;
+
+	OPEN_PLAIN();
+	began = now();
+	for (unsigned i = 0; i < 3; i++) { /* 50 ms, 100 ms, 200 ms */
+		server_crash(&server, 0);
+		ok(run(GANTRY_OP_READ, 0, 512, in));
+	}
+	TEST_ASSERT_TRUE(now() - began >= 350000000);
+	poll_for(1100000000);
+	server_crash(&server, 0);
+	ok(run(GANTRY_OP_READ, 0, 512, in));
+	TEST_ASSERT_EQUAL_UINT64(NB_FIRST_DELAY_NS, store()->delay_ns);
 }
 
 /* -- writes that a former server still executes -- */
@@ -558,6 +579,23 @@ static void no_reply_until_the_deadline_is_an_error(void)
 	TEST_ASSERT_EQUAL_UINT64(1, store()->n_losses);
 	server_set(&server, &server.hold, 0);
 	ok(run(GANTRY_OP_READ, 0, 4096, in));
+}
+
+/* The IO has spent 9 of its 10 s before the backend gets it. */
+static void a_deadline_counts_from_the_start_of_the_io(void)
+{
+	uint64_t began = now();
+	struct gantry_io *io;
+
+	OPEN_PLAIN();
+	server_set(&server, &server.hold, 1u << SERVER_READ);
+	io = fake_io(&chain, GANTRY_OP_READ, 0, 512, in);
+	io->deadline_us = 10000000;
+	io->start_ns -= 9000000000;
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, end(io));
+	TEST_ASSERT_TRUE(now() - began < 5000000000);
+	server_set(&server, &server.hold, 0);
 }
 
 static void no_connection_until_the_deadline_is_an_error(void)
@@ -713,8 +751,10 @@ int main(void)
 	RUN_TEST(io_in_flight_at_a_loss_is_sent_again);
 	RUN_TEST(a_connection_that_closes_at_any_byte_loses_no_io);
 	RUN_TEST(the_loss_of_one_connection_replaces_all);
+	RUN_TEST(short_connections_follow_each_other_slowly);
 	RUN_TEST(an_overlapping_write_waits_for_a_late_write);
 	RUN_TEST(no_reply_until_the_deadline_is_an_error);
+	RUN_TEST(a_deadline_counts_from_the_start_of_the_io);
 	RUN_TEST(no_connection_until_the_deadline_is_an_error);
 	RUN_TEST(a_short_reply_is_no_success);
 	RUN_TEST(a_short_simple_reply_is_no_success);
