@@ -172,6 +172,10 @@ void slots(void)
 	move_ring();
 	set_up_slots();
 	verify();
+	/* the connection ends while the region of the ring is removed */
+	removed(&low_slot, 0);
+	set_up_slots();
+	verify();
 }
 
 /* Wait for a returned request. Returns its number. */

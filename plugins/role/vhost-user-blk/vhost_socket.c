@@ -127,6 +127,8 @@ void vhost_socket_released(struct vhost_role *role)
 	close(role->fd);
 	role->fd = -1;
 	role->phase = VHOST_IDLE;
+	for (uint32_t i = 0; i < role->n_queues; i++)
+		role->queues[i].is_suspended = false;
 	vhost_device_fini(&role->device);
 	vhost_queue_drop_inflight(role);
 	gantry_log_info(role->host, "front end disconnected (socket=%s)", role->conf->socket);
