@@ -30,11 +30,12 @@ static struct one {
 static unsigned n_busy;
 static unsigned long n_zeroes;
 static int reconnects;
+static uint64_t first_data = DATA;
 
 /* Address of a piece of data: the pieces of a request are not adjacent. */
 static char *piece_at(unsigned i, unsigned k)
 {
-	return at(DATA + (2 * i + k) * 2 * PIECE);
+	return at(first_data + (2 * i + k) * 2 * PIECE);
 }
 
 static void describe(unsigned i)
@@ -45,7 +46,7 @@ static void describe(unsigned i)
 	d[0] = (struct vring_desc){GPA + FIRST_HEADER + i * 32, sizeof(struct virtio_blk_outhdr),
 				   VRING_DESC_F_NEXT, (uint16_t)(PARTS * i + 1)};
 	for (unsigned k = 0; k < 2; k++)
-		d[1 + k] = (struct vring_desc){GPA + DATA + (2 * i + k) * 2 * PIECE, PIECE,
+		d[1 + k] = (struct vring_desc){GPA + first_data + (2 * i + k) * 2 * PIECE, PIECE,
 					       (uint16_t)(in | VRING_DESC_F_NEXT),
 					       (uint16_t)(PARTS * i + 2 + k)};
 	d[3] = (struct vring_desc){GPA + FIRST_HEADER + i * 32 + 16, 1, VRING_DESC_F_WRITE, 0};
@@ -256,7 +257,7 @@ static void stop_stalled(pid_t target, int goes_on)
 	start_queue(base);
 }
 
-/* A region without the ring and the requests goes and comes. */
+/* A region without the ring, and with the data of no request or of all, goes and comes. */
 static void move_stalled(void)
 {
 	const struct {
@@ -275,6 +276,7 @@ void stall(pid_t target)
 	for (unsigned round = 0; round < 10; round++) {
 		uint64_t begun, took;
 
+		first_data = round < 5 ? DATA : HALF;
 		/* some are returned, and not in the order of the available ring */
 		submit_up_to(REQUESTS);
 		wait_returned(20);

@@ -95,7 +95,10 @@ struct vhost_queue {
 	bool is_polled;   /* the poller is registered */
 	bool is_draining; /* vhost_queue_drained() is expected */
 	bool is_vacating; /* vhost_queue_vacated() is expected */
-	/* not polled, although its vring is started: its ring is not in the guest memory */
+	/*
+	 * not polled, although its vring is started: its ring, or a request that is taken again, is
+	 * not in the guest memory
+	 */
 	bool is_suspended;
 	int kick; /* of the registered poller */
 
@@ -263,6 +266,11 @@ void vhost_queue_close(struct vhost_queue *queue);
 void *vhost_queue_inflight(const struct vhost_queue *queue);
 /* Start to poll the virtqueue. Returns 0 or -errno, with the fault of the device. */
 int vhost_queue_start(struct vhost_queue *queue);
+/*
+ * Start a queue when a region has come or gone. A queue whose ring, or a request that is taken
+ * again, is not in the memory is suspended instead.
+ */
+void vhost_queue_resume(struct vhost_queue *queue);
 /* Take no more requests, and complete those in flight; vhost_queue_drained() follows. */
 void vhost_queue_drain(struct vhost_queue *queue);
 /* Let a queue that runs use the regions in role->memory. */

@@ -18,8 +18,9 @@
  *                 memory of the guest after the answer, until IO is submitted again.
  *      in flight  A request whose IOs were taken back gets no answer. It stays marked in the memory
  *                 of SET_INFLIGHT_FD, and is taken again when the ring starts again: here, or in
- *                 another process. A request that completed before the session paused is returned.
- *                 So each request is returned once.
+ *                 another process. After REM_MEM_REG of memory that it uses, the queue is suspended
+ *                 until ADD_MEM_REG adds that memory. A request that completed before the session
+ *                 paused is returned. So each request is returned once.
  *      late       The reply of the peer belongs to the aborted connection, and is dropped.
  *      order      The session resumes when the peer has drained its predecessor. So a write that
  *                 was abandoned takes effect before any IO that follows, or not at all.
@@ -77,7 +78,7 @@ static const char *find_obstacle(const struct vhost_role *role)
 
 /*
  * A queue from which a region goes drains completely, because it cannot go on without the requests
- * that it has abandoned. The end of the change starts it again.
+ * that it has abandoned. It starts again at the end of a change when the memory contains them.
  */
 static void abandon(struct vhost_queue *queue)
 {

@@ -141,6 +141,27 @@ int vhost_queue_start(struct vhost_queue *queue)
 	return rc;
 }
 
+void vhost_queue_resume(struct vhost_queue *queue)
+{
+	struct vhost_role *role = queue->role;
+	struct vhost_ring *ring = &queue->ring;
+	uint16_t id;
+	int rc = vhost_ring_init(ring, &role->device.vring[queue->index], &role->memory,
+				 vhost_queue_inflight(queue), role->device.features);
+
+	/* the lane would break the ring: read the requests here first, vhost_queue_start() again */
+	while (rc == 0 && vhost_ring_has_resubmit(ring))
+		if (vhost_ring_take(ring, &role->memory, &queue->chain, &id) < 0)
+			rc = -EFAULT;
+	if (rc == 0)
+		rc = vhost_queue_start(queue);
+	if (rc != 0 && !queue->is_suspended)
+		gantry_log_info(role->host,
+				"queue suspended until the guest memory changes: %s (queue=%u)",
+				ring->fault, queue->index);
+	queue->is_suspended = rc != 0;
+}
+
 static void drain_on_lane(void *arg)
 {
 	struct vhost_queue *queue = arg;

@@ -13,7 +13,9 @@
  * While a region comes or goes, queues and requests that do not use it continue.
  *
  * A front end that changes a region removes it, and then adds it with its new properties. So a
- * queue whose ring is in a removed region is suspended until its ring is in the memory again.
+ * queue whose ring is in a removed region is suspended until its ring is in the memory again. So is
+ * a queue that has abandoned requests in a removed region, see vhost_bound.c, because it takes them
+ * again when it starts.
  *
  * Peers reject a memfd that lacks pages, also outside the mapped regions. So the role allocates the
  * pages of the whole file.
@@ -333,7 +335,7 @@ static void finish(struct vhost_role *role)
 		else if (role->device.vring[i].started && replaces)
 			rc = vhost_queue_start(queue);
 		else if (role->device.vring[i].started)
-			queue->is_suspended = vhost_queue_start(queue) != 0;
+			vhost_queue_resume(queue);
 	}
 	vhost_socket_continue(role, rc != 0 && replaces ? -EPROTO : rc);
 }
