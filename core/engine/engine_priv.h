@@ -82,6 +82,7 @@ struct gantry_engine {
 	int regions_open;
 	uint32_t path, n_paths; /* the entry of `connect` is attr.connect + path */
 	uint32_t n_stale;       /* paths in a row that led to another volume */
+	int is_stale;           /* this path did, and its client is being aborted */
 	int is_starting;        /* all regions are exported; the queues are being created */
 	int regions_busy;       /* a request for one of them is in flight */
 	struct gantry_engine_queue queues[];
@@ -132,8 +133,11 @@ void gn_engine_queue_down(struct gantry_engine_queue *queue);
  */
 int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char *text);
 /*
- * The new client is ready: compare its volume with that of the lost session. Returns 0, or -ESTALE
- * if they differ; session->text then has the difference.
+ * The new client is ready: compare its volume with that of the lost session.
+ *
+ * returns  0
+ *          -EAGAIN: they differ, and another path has not been tried: abort the client
+ *          -ESTALE: they differ; session->text has the difference
  */
 int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info);
 /* The new client has started. n_again: IOs that are submitted again. */

@@ -132,7 +132,8 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 
 	if (!session->resume_ns || !reason || (!first && session->phase != GN_ENGINE_PAUSED))
 		return 0;
-	session->n_stale = reason == -ESTALE ? session->n_stale + 1 : 0;
+	session->n_stale = reason == -ESTALE || session->is_stale ? session->n_stale + 1 : 0;
+	session->is_stale = 0;
 	if (!first && session->n_stale >= session->n_paths)
 		return 0; /* a retry would find other volumes again */
 	if (first && pause_session(session, text))
@@ -178,24 +179,32 @@ static void note_verifier(struct gantry_engine *session, const struct gantry_vol
 int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	const struct gantry_volume_info *was = &session->info;
+	char text[sizeof(session->text)];
 
 	if (info->size == was->size && info->block_size == was->block_size &&
 	    info->ops == was->ops && info->flags == was->flags && info->max_io == was->max_io) {
 		note_verifier(session, info);
 		return 0;
 	}
-	session->reason = -ESTALE;
 	if (info->size != was->size)
-		snprintf(session->text, sizeof(session->text),
+		snprintf(text, sizeof(text),
 			 "another size: the volume has %llu bytes, the "
 			 "session had %llu",
 			 (unsigned long long)info->size, (unsigned long long)was->size);
 	else
-		snprintf(session->text, sizeof(session->text),
+		snprintf(text, sizeof(text),
 			 "another volume: its properties differ "
 			 "(block=%u, the session had %u; ops=%x, %x; flags=%x, %x; max_io=%u, %u)",
 			 info->block_size, was->block_size, info->ops, was->ops, info->flags,
 			 was->flags, info->max_io, was->max_io);
+	if (session->n_stale + 1 < session->n_paths) {
+		gantry_log_warn(session->rh->host, "connect[%u]: %s: trying the next path",
+				session->attr.connect + session->path, text);
+		session->is_stale = 1;
+		return -EAGAIN;
+	}
+	session->reason = -ESTALE;
+	snprintf(session->text, sizeof(session->text), "%s", text);
 	return -ESTALE;
 }
 

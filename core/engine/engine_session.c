@@ -90,7 +90,8 @@ static int create_memory(struct gantry_engine *session, uint64_t slot_bytes, uin
 
 /*
  * Let the owner create the region. A resumed session has its region already, and the server has
- * compared uuid and verifier of its volume.
+ * compared uuid and verifier of its volume. Returns 0 or -errno. With an error the session is being
+ * closed, except after -EAGAIN of gn_engine_resume_check().
  */
 static int make_ready(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
@@ -98,6 +99,8 @@ static int make_ready(struct gantry_engine *session, const struct gantry_volume_
 
 	if (session->phase == GN_ENGINE_PAUSED) {
 		rc = gn_engine_resume_check(session, info);
+		if (rc == -EAGAIN)
+			return rc;
 	} else {
 		session->info = *info;
 		rc = session->events->ready(session->arg, info);
@@ -174,13 +177,21 @@ static void client_ready(void *arg, struct gantry_client *client,
 			 const struct gantry_volume_info *info)
 {
 	struct gantry_engine *session = arg;
+	const int was_released = session->released;
+	int rc;
 
 	session->client = client;
 	/* the server has drained the sessions of earlier clients */
 	session->released = 1;
 	session->rh->client_secret(session->client, session->secret);
-	/* the owner can have closed the session */
-	if (!is_opening(session) || make_ready(session, info))
+	if (!is_opening(session)) /* the owner has closed the session */
+		return;
+	rc = make_ready(session, info);
+	if (rc == -EAGAIN && session->phase == GN_ENGINE_PAUSED) {
+		session->released = was_released; /* not the server of the volume */
+		session->rh->client_abort(session->client);
+	}
+	if (rc)
 		return;
 	gn_engine_regions_drained(session);
 	make_pages(session);

@@ -252,6 +252,46 @@ static void test_volume_of_another_size_is_stale(void)
 			      gantry_engine_submit(queue, rig_filled(queue, GANTRY_OP_READ, 0)));
 }
 
+static void turn_until_path(uint32_t path)
+{
+	for (unsigned i = 0; i < 20 && rig.session->path != path; i++)
+		rig_turn(1);
+	TEST_ASSERT_EQUAL_UINT32(path, rig.session->path);
+}
+
+static void test_other_path_is_tried_when_one_leads_to_another_volume(void)
+{
+	rig.session->n_paths = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		const uint32_t path = rig.session->path;
+
+		write_block(i, 1);
+		rig.rh.volume.size /= 2;
+		lose();
+		turn_until_path(!path);
+		turn_until_path(path);
+		rig.rh.volume.size *= 2;
+		rig_turn(20);
+		expect_done(i + 1, GANTRY_S_OK);
+	}
+	rig_close();
+}
+
+static void test_session_ends_when_each_path_leads_to_another_volume(void)
+{
+	rig.session->n_paths = 3;
+	write_block(0, 1);
+	rig.rh.volume.size /= 2;
+	lose();
+	turn_until_path(1);
+	turn_until_path(2);
+	turn_until_path(0);
+	rig_turn(20);
+	expect_done(1, GANTRY_S_STALE);
+	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
+	TEST_ASSERT_NOT_NULL_MESSAGE(strstr(rig.text, "another size"), rig.text);
+}
+
 static void test_server_can_report_that_the_volume_is_stale(void)
 {
 	write_block(0, 1);
@@ -656,6 +696,8 @@ int main(void)
 	RUN_TEST(test_ios_fail_when_the_resume_time_expires);
 	RUN_TEST(test_session_is_not_resumed_beyond_the_last_epoch);
 	RUN_TEST(test_volume_of_another_size_is_stale);
+	RUN_TEST(test_other_path_is_tried_when_one_leads_to_another_volume);
+	RUN_TEST(test_session_ends_when_each_path_leads_to_another_volume);
 	RUN_TEST(test_server_can_report_that_the_volume_is_stale);
 	RUN_TEST(test_the_next_flush_fails_when_the_verifier_has_changed);
 	RUN_TEST(test_the_next_flush_of_each_queue_fails);
