@@ -73,6 +73,20 @@ unharmed() { # N
 	stop bridge2 store
 }
 
+@test "a gateway with two paths: an initiator that is killed is not a failure of the path" {
+	two_paths
+	serve store
+	serve bridge2
+	serve bridge
+	hammer
+	slay load
+	logged bridge 'session lost'
+	load_well
+	run grep 'trying connect' "$dir/bridge.log"
+	[ "$status" -eq 1 ]
+	stop bridge bridge2 store
+}
+
 @test "two gateways: both are lost, and one comes back" {
 	two_gateways
 	serve store

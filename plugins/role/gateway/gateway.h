@@ -41,6 +41,7 @@ struct relay {
 	struct gateway *gateway;
 	struct gantry_session *session;
 	int tearing_down;                /* the session has ended and waits for its legs to close */
+	int is_lost;                     /* the initiator is lost, and the legs were aborted */
 	struct gantry_session_attr attr; /* of the session; its legs have the same */
 	uint32_t n_tried;                /* with GATEWAY_FAILOVER: paths that have failed */
 	int is_ready;                    /* the volume is known */

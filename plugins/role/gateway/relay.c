@@ -138,7 +138,7 @@ static void on_closed(void *arg, struct gantry_client *client, int reason, const
 	const struct gantry_role_host *rh = relay->gateway->rh;
 
 	(void)client;
-	if (!relay->tearing_down && reason != 0 && try_next_path(leg, text))
+	if (!relay->tearing_down && !relay->is_lost && reason != 0 && try_next_path(leg, text))
 		return;
 	leg->closed = 1;
 	if (relay->tearing_down) {
@@ -398,7 +398,10 @@ static void lost(void *role, struct gantry_session *session)
 	struct gateway *gateway = role;
 	struct relay *relay = gateway->rh->session_user(session);
 
-	for (uint32_t i = 0; relay && i < relay->n_legs; i++)
+	if (!relay)
+		return;
+	relay->is_lost = 1; /* not a failure of the path */
+	for (uint32_t i = 0; i < relay->n_legs; i++)
 		if (!relay->legs[i].closed)
 			gateway->rh->client_abort(relay->legs[i].client);
 }
