@@ -49,11 +49,16 @@ int gn_session_resize(struct gantry_session *s, uint64_t size)
 	return 0;
 }
 
-/* Apply the size of the backend's volume to all sessions. */
+/*
+ * Apply the size of the backend's volume to all sessions. The stages are not called again for a
+ * size that was rejected.
+ */
 static void apply_size(struct gn_role *role, uint64_t size)
 {
 	struct gantry_session *s;
 
+	if (size == role->server.rejected_size)
+		return;
 	LIST_FOREACH (s, &role->server.sessions, link)
 		if (s->state >= GN_KNOWN && gn_session_resize(s, size) != 0 &&
 		    size != role->server.rejected_size) {
@@ -64,7 +69,7 @@ static void apply_size(struct gn_role *role, uint64_t size)
 			       (unsigned long long)size,
 			       s->store.addr
 				       ? "not possible for memory that a device has registered"
-				       : "0 or not a multiple of the block size");
+				       : "0 or not a multiple of the block size, or rejected by a stage");
 		}
 }
 
@@ -96,7 +101,8 @@ void gn_session_watch_volume(struct gantry_session *s)
 	report_to_client(s);
 	if (!s->role->backend_ops || sv->watch.at_ns != 0)
 		return;
-	sv->volume_size = sv->rejected_size = s->terminal_volume.size;
+	sv->volume_size = s->terminal_volume.size;
+	sv->rejected_size = UINT64_MAX; /* none yet */
 	sv->watch = (struct gn_timer){.fn = watch, .arg = s->role};
 	gn_loop_set_timer(s->role->loop, &sv->watch, gn_now_ns() + WATCH_NS);
 }
