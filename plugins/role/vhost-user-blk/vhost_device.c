@@ -519,7 +519,9 @@ int vhost_device_continue(struct vhost_device *device, int rc, struct vhost_repl
 	reply->failure = NULL;
 	if (rc == 0 && m->type == VHOST_GET_VRING_BASE)
 		answer_base(device, m, reply);
-	if (rc == 0 && m->type == VHOST_SET_STATUS)
+	if (rc == 0 && m->type == VHOST_SET_STATUS) {
+		device->status = 0; /* a ring can have broken while it drained */
 		close_vrings(device);
+	}
 	return finish(device, m, rc, reply);
 }
