@@ -186,6 +186,15 @@ static bool is_draining(const struct vhost_role *role)
 	return false;
 }
 
+/* Returns true if a queue that has stopped has lost a request. */
+static bool has_lost(const struct vhost_role *role)
+{
+	for (uint32_t i = 0; i < role->n_queues; i++)
+		if (!role->queues[i].is_polled && role->queues[i].has_lost)
+			return true;
+	return false;
+}
+
 void vhost_queue_drained(void *arg)
 {
 	struct vhost_queue *queue = arg;
@@ -200,7 +209,7 @@ void vhost_queue_drained(void *arg)
 		role->drains_queue = false;
 		/* requests without an answer: a peer might still access their memory */
 		role->device.fault = "requests were lost with the session";
-		vhost_socket_continue(role, queue->has_lost ? -EPROTO : 0);
+		vhost_socket_continue(role, has_lost(role) ? -EPROTO : 0);
 	}
 }
 
