@@ -313,7 +313,8 @@ static void export_next(struct vhost_role *role)
 		role->memory_rc = rc != 0 ? rc : role->memory_rc;
 	}
 	/* no IO is submitted before the session has resumed and exported the regions */
-	if (role->is_revoked && role->rh->engine->revoke_all(role->engine) == 0)
+	if (role->pending != 0 && role->is_revoked &&
+	    role->rh->engine->revoke_all(role->engine) == 0)
 		role->pending = 0;
 }
 
