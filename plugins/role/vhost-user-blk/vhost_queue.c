@@ -16,7 +16,7 @@
 
 #include "vhost.h"
 
-/* memories that GET_INFLIGHT_FD creates for a front end, which can keep them: 4 MiB in all */
+/* memories that GET_INFLIGHT_FD creates for a front end, which can keep them: 8.4 MiB in all */
 #define INFLIGHT_MAX 16u
 
 /* -- start and stop -- */

@@ -106,7 +106,7 @@ static void log_memory(const struct vhost_role *role, uint32_t index,
 int vhost_regions_map(const struct vhost_role *role, int fd, uint64_t offset, uint64_t bytes,
 		      struct gantry_region **region_p, const char **why_p)
 {
-	*why_p = "huge pages of another user, who can free them";
+	*why_p = "huge pages of another user: that user can free them";
 	if (role->is_foreign && gantry_memfd_is_huge(fd) > 0)
 		return -EPERM;
 	return role->rh->region_map(role->rh, fd, offset, bytes, region_p, why_p);

@@ -228,8 +228,7 @@ static inline uint32_t vhost_ring_base(const struct vhost_ring *ring)
  * vhost_ring_take - take the next available request, and read its descriptors
  *
  * chain    out: the pieces
- * id_p     out: identifies the request until it is returned; below num. Set before a fault in
- *          the descriptors is found
+ * id_p     out, if a request is taken: identifies it until it is returned; below num
  * returns  1: taken; 0: there is none; -1: the ring is broken
  * thread   lane's thread
  */
