@@ -183,8 +183,9 @@ struct gantry_io *fake_io(struct fake_chain *chain, unsigned opcode, uint64_t of
 			io = &chain->ios[i];
 	if (!io)
 		fake_fail("all %d descriptors are in flight", FAKE_IOS);
-	gantry_io_begin(io, chain->host->real_clock ? chain->host->pub.now_ns(&chain->host->pub)
-						    : chain->lane.now_ns);
+	if (chain->host->real_clock)
+		chain->lane.now_ns = chain->host->pub.now_ns(&chain->host->pub);
+	gantry_io_begin(io, chain->lane.now_ns);
 	io->opcode = (uint8_t)opcode;
 	io->flags = 0;
 	io->offset = offset;
