@@ -20,7 +20,8 @@
  *     OPEN     lanes submit IO to the image.
  *     FENCING  a write has timed out, or the client has lost the lock. The callback sets the state
  *              before it reports this completion to a lane. Lanes keep new IO in a list. IO that
- *              was not submitted within osd_op_timeout fails with GANTRY_S_IO. The keeper
+ *              was not submitted within osd_op_timeout, or shortly before its deadline, fails with
+ *              GANTRY_S_IO. The keeper
  *                1. connects with a new client;
  *                2. adds the addresses of the old client to the blocklist of the cluster, which
  *                   gets a new epoch of the OSD map, and waits until the new client has this map;
@@ -122,7 +123,7 @@ struct rbd_request {
 	struct gantry_io *io;
 	struct rbd_request *next; /* next request in the list that has the request */
 	uint64_t start_ns;        /* when the host submitted it */
-	uint64_t held_ns;         /* when it was put into the list of waiting requests */
+	uint64_t end_ns;          /* when it fails if it still waits */
 	int64_t result;           /* of the step: bytes, 0 or -errno */
 	uint8_t step;             /* enum rbd_step */
 	uint8_t issued;           /* __atomic: 1 from the issue to the callback of librbd */
@@ -134,7 +135,8 @@ struct rbd_lane {
 	struct rbd_request *requests, *free;
 	/* requests that wait for the state OPEN, in order; last_p: where the next one is added */
 	struct rbd_request *held, **last_p;
-	int epoll_fd; /* has the two below */
+	uint64_t held_end_ns; /* the earliest end_ns of them; undefined if there are none */
+	int epoll_fd;         /* has the two below */
 	int event_fd, timer_fd;
 	/* what threads of librbd write, in a cache line of its own */
 	struct rbd_request *done

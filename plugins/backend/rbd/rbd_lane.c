@@ -11,6 +11,8 @@
 
 #include "rbd.h"
 
+#define MARGIN_NS 500000000u /* limit of the time that a reply needs to the client */
+
 static uint64_t now(const struct rbd_lane *lane)
 {
 	const struct gantry_host *host = lane->store->host;
@@ -46,12 +48,28 @@ static void finish(struct rbd_lane *lane, struct rbd_request *r, enum gantry_sta
 	gantry_complete(io);
 }
 
-static void hold(struct rbd_lane *lane, struct rbd_request *r)
+static void append_held(struct rbd_lane *lane, struct rbd_request *r)
 {
-	r->held_ns = now(lane);
+	if (!lane->held || r->end_ns < lane->held_end_ns)
+		lane->held_end_ns = r->end_ns;
 	r->next = NULL;
 	*lane->last_p = r;
 	lane->last_p = &r->next;
+}
+
+/*
+ * Let the request wait for osd_op_timeout at most. It fails before the deadline of its IO, so that
+ * the reply reaches the client in time.
+ */
+static void hold(struct rbd_lane *lane, struct rbd_request *r)
+{
+	uint64_t ns = r->io->deadline_us * UINT64_C(1000), margin = ns / 8, end;
+
+	r->end_ns = now(lane) + lane->store->conf->osd_op_timeout_ns;
+	end = r->io->start_ns + ns - (margin < MARGIN_NS ? margin : MARGIN_NS);
+	if (ns != 0 && end < r->end_ns)
+		r->end_ns = end;
+	append_held(lane, r);
 	rbd_count(&lane->store->n_held);
 }
 
@@ -202,28 +220,37 @@ int rbd_lane_submit(struct rbd_lane *lane, struct gantry_io *io)
 	return 0;
 }
 
-/* Issue the requests that wait if the state permits it; fail those that have waited too long. */
+/*
+ * Issue the requests that wait if the state permits it; fail those that have waited too long. The
+ * client may have repeated these, so they are not issued. issue() and finish() can hold new
+ * requests, which wait for the next call.
+ */
 static int poll_held(struct rbd_lane *lane)
 {
-	uint64_t timeout = lane->store->conf->osd_op_timeout_ns, time = now(lane);
-	int state = rbd_state_get(lane->store), n = 0;
-	struct rbd_request *r = lane->held, *next;
+	struct rbd_request *r = lane->held, *next, *expired = NULL, **last_p = &expired;
+	int is_fencing = rbd_state_get(lane->store) == RBD_FENCING, n = 0;
+	uint64_t time = now(lane);
 
-	if (state == RBD_FENCING) {
-		while ((r = lane->held) && time - r->held_ns >= timeout) {
-			lane->held = r->next;
-			if (!lane->held)
-				lane->last_p = &lane->held;
-			finish(lane, r, GANTRY_S_IO);
-			n++;
-		}
-		return n;
-	}
+	if (is_fencing && time < lane->held_end_ns)
+		return 0;
 	lane->held = NULL;
 	lane->last_p = &lane->held;
-	for (; r; r = next, n++) {
+	for (; r; r = next) {
 		next = r->next;
-		issue(lane, r);
+		if (time >= r->end_ns) {
+			*last_p = r;
+			last_p = &r->next;
+		} else if (is_fencing) {
+			append_held(lane, r);
+		} else {
+			issue(lane, r);
+			n++;
+		}
+	}
+	*last_p = NULL;
+	for (r = expired; r; r = next, n++) {
+		next = r->next;
+		finish(lane, r, GANTRY_S_IO);
 	}
 	return n;
 }
@@ -270,8 +297,7 @@ int rbd_lane_arm(struct rbd_lane *lane)
 	if (__atomic_load_n(&lane->done, __ATOMIC_RELAXED))
 		return 1;
 	if (gantry_unlikely(lane->held != NULL)) {
-		uint64_t end = lane->held->held_ns + lane->store->conf->osd_op_timeout_ns,
-			 time = now(lane);
+		uint64_t end = lane->held_end_ns, time = now(lane);
 
 		if (rbd_state_get(lane->store) != RBD_FENCING || time >= end)
 			return 1;

@@ -309,6 +309,30 @@ static void a_read_that_times_out_is_only_an_error(void)
 	state_becomes("open");
 }
 
+/* Submit an IO with this deadline. */
+static struct gantry_io *begin_within(unsigned opcode, uint32_t us, void *data)
+{
+	struct gantry_io *io = fake_io(&chain, opcode, 0, 4096, data);
+
+	io->deadline_us = us;
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(io));
+	return io;
+}
+
+static void stall(void)
+{
+	fake_rbd_fail(FAKE_RBD_connect, -ETIMEDOUT, 1000000);
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	TEST_ASSERT_EQUAL_STRING("fencing", reported("state"));
+}
+
+static void recover(void)
+{
+	fake_rbd_fail(FAKE_RBD_connect, 0, 0);
+	state_becomes("open");
+}
+
 /* While the client cannot be replaced, IO waits; it fails after osd_op_timeout. */
 static void io_fails_in_bounded_time_while_the_cluster_stalls(void)
 {
@@ -322,9 +346,9 @@ static void io_fails_in_bounded_time_while_the_cluster_stalls(void)
 	fake_rbd_give_up(0);
 	TEST_ASSERT_EQUAL_STRING("fencing", reported("state"));
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, chain.backend_ops->quiesce(chain.backend, &mark));
-	old = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	old = begin_within(GANTRY_OP_WRITE, 60000000, out);
 	fake_advance(&chain.lane, TIMEOUT_NS / 2);
-	new = begin(GANTRY_OP_READ, 0, 0, 4096, in);
+	new = begin_within(GANTRY_OP_READ, 60000000, in);
 	fake_poll(&chain);
 	TEST_ASSERT_TRUE(old->busy);
 	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
@@ -344,6 +368,76 @@ static void io_fails_in_bounded_time_while_the_cluster_stalls(void)
 	OK(GANTRY_OP_WRITE, 0, 0, 4096, out);
 }
 
+/* IO that waits fails shortly before its deadline, also if it is not the oldest. */
+static void waiting_io_fails_before_its_deadline(void)
+{
+	struct gantry_io *last, *first, *none;
+
+	OPEN("cache=false");
+	stall();
+	last = begin_within(GANTRY_OP_WRITE, 1600000, out);
+	first = begin_within(GANTRY_OP_WRITE, 80000, out);
+	none = begin_within(GANTRY_OP_WRITE, 0, out);
+	fake_advance(&chain.lane, 69999999);
+	fake_poll(&chain);
+	TEST_ASSERT_TRUE(first->busy);
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
+	chain.backend_ops->disarm(chain.backend_self);
+	fake_advance(&chain.lane, 1);
+	TEST_ASSERT_EQUAL_INT(1, chain.backend_ops->arm(chain.backend_self));
+	chain.backend_ops->disarm(chain.backend_self);
+	TEST_ASSERT_EQUAL_INT(1, fake_poll(&chain));
+	TEST_ASSERT_FALSE(first->busy);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, first->status);
+	TEST_ASSERT_TRUE(last->busy);
+	/* nor does it reach the image after a recovery that came too late */
+	fake_advance(&chain.lane, 1400000000 - 70000000);
+	recover();
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, end(last));
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(none));
+}
+
+static struct {
+	uint64_t (*now_ns)(const struct gantry_host *host);
+	void (*complete)(void *self, struct gantry_io *io);
+	struct gantry_io *io;
+	unsigned n;
+} repeated;
+
+/* The clock goes on with each reading, and the owner repeats an IO that has failed. */
+static uint64_t clock_goes_on(const struct gantry_host *pub)
+{
+	fake_advance(&chain.lane, 1);
+	return repeated.now_ns(pub);
+}
+
+static void repeat(void *self, struct gantry_io *io)
+{
+	repeated.complete(self, io);
+	if (repeated.n++ == 0)
+		repeated.io = begin_within(GANTRY_OP_WRITE, 0, out);
+}
+
+/* An IO that its owner submits again at the completion waits anew. */
+static void an_io_repeated_at_its_failure_waits(void)
+{
+	OPEN("cache=false");
+	stall();
+	repeated.now_ns = host.pub.now_ns;
+	repeated.complete = chain.hops[1].complete;
+	repeated.n = 0;
+	host.pub.now_ns = clock_goes_on;
+	chain.hops[1].complete = repeat;
+	begin_within(GANTRY_OP_WRITE, 0, out);
+	fake_advance(&chain.lane, TIMEOUT_NS);
+	TEST_ASSERT_EQUAL_INT(1, fake_poll(&chain));
+	TEST_ASSERT_EQUAL_INT(0, fake_poll(&chain));
+	TEST_ASSERT_EQUAL_UINT(1, repeated.n);
+	TEST_ASSERT_TRUE(repeated.io->busy);
+	recover();
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_OK, end(repeated.io));
+}
+
 /* The timer wakes a lane that sleeps while IO waits. */
 static void a_lane_wakes_when_waiting_io_must_fail(void)
 {
@@ -356,7 +450,7 @@ static void a_lane_wakes_when_waiting_io_must_fail(void)
 	fake_rbd_fail(FAKE_RBD_connect, -ETIMEDOUT, 1000000);
 	fake_rbd_break(-ETIMEDOUT, 1);
 	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
-	io = begin(GANTRY_OP_WRITE, 0, 0, 4096, out);
+	io = begin_within(GANTRY_OP_WRITE, 0, out);
 	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->arm(chain.backend_self));
 	TEST_ASSERT_EQUAL_INT(1, poll(&fd, 1, 10000));
 	chain.backend_ops->disarm(chain.backend_self);
@@ -544,6 +638,8 @@ int main(void)
 	RUN_TEST(a_timeout_fences_the_client);
 	RUN_TEST(a_read_that_times_out_is_only_an_error);
 	RUN_TEST(io_fails_in_bounded_time_while_the_cluster_stalls);
+	RUN_TEST(waiting_io_fails_before_its_deadline);
+	RUN_TEST(an_io_repeated_at_its_failure_waits);
 	RUN_TEST(a_lane_wakes_when_waiting_io_must_fail);
 	RUN_TEST(a_fence_repeats_the_step_that_failed);
 	RUN_TEST(a_client_that_others_fence_is_lost);
