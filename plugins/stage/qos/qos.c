@@ -382,15 +382,16 @@ static uint64_t ns_of(uint64_t ticks)
 static uint64_t qos_wake_ns(void *self)
 {
 	struct qos_lane *lane = self;
-	uint64_t wake;
+	uint64_t wake, due;
 
 	if (lane->n_held == 0)
 		return credit_until_ns(lane);
 	wake = earlier(lane->next_deadline_ns, lane->lane->now_ns + SLEEP_MAX_NS);
 	if (lane->waiting.first)
 		wake = earlier(wake, ns_of(lane->waiting.first->due));
-	if (lane->ready.first)
-		wake = earlier(wake, ns_of(qos_due(lane->account)));
+	/* 0: the first descriptor has its tokens, and waits for the chain, which is full */
+	if (lane->ready.first && (due = qos_due(lane->account)) != 0)
+		wake = earlier(wake, ns_of(due));
 	return wake;
 }
 

@@ -474,6 +474,26 @@ static void busy_path_keeps_order_and_tokens(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, ios[2]->status);
 }
 
+/* A lane whose chain is full keeps its timer, although the first IO has its tokens. */
+static void busy_path_keeps_the_timer(void)
+{
+	struct gantry_io *soon;
+
+	OPEN("iops=1000", "burst=1ms");
+	submit(&alice);
+	submit(&alice);
+	chain.terminal.refuse = -EAGAIN;
+	chain.terminal.n_refuse = 100;
+	advance(MS);
+	TEST_ASSERT_EQUAL_INT(0, fake_poll(&chain));
+	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 100 * MS, fake_wake_ns(&chain));
+	soon = fake_io(&chain, GANTRY_OP_READ, 0, 512, data);
+	soon->deadline_us = 5000;
+	soon->owner = &alice;
+	TEST_ASSERT_EQUAL_INT(0, fake_submit(soon));
+	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 5 * MS, fake_wake_ns(&chain));
+}
+
 static void rejected_io_costs_nothing(void)
 {
 	OPEN("iops=1000", "session_iops=1000", "burst=1ms");
@@ -542,6 +562,7 @@ int main(void)
 	RUN_TEST(drain_cancels_the_ios_of_an_owner);
 	RUN_TEST(io_that_waits_until_its_deadline_is_canceled);
 	RUN_TEST(busy_path_keeps_order_and_tokens);
+	RUN_TEST(busy_path_keeps_the_timer);
 	RUN_TEST(rejected_io_costs_nothing);
 	RUN_TEST(huge_and_tiny_limits_do_not_overflow);
 	RUN_TEST(sessions_that_ended_are_forgotten);
