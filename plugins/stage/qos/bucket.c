@@ -156,8 +156,14 @@ int qos_fill(struct qos_account *account, struct qos_bucket *bucket, const struc
 void qos_account_return(struct qos_account *account, struct qos_bucket *bucket,
 			const struct qos_limit *limit)
 {
-	__atomic_fetch_sub(&bucket->full_at, cost(limit, account->credit + account->reserved),
-			   __ATOMIC_RELAXED);
+	const uint64_t ticks = cost(limit, account->credit + account->reserved);
+	uint64_t full_at = __atomic_load_n(&bucket->full_at, __ATOMIC_RELAXED), next;
+
+	/* a lane can have taken the tokens from the bucket of an older version of the limits */
+	do
+		next = full_at > ticks ? full_at - ticks : 0;
+	while (!__atomic_compare_exchange_n(&bucket->full_at, &full_at, next, 1, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED));
 	account->credit = account->reserved = 0;
 }
 

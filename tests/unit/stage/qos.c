@@ -494,6 +494,21 @@ static void busy_path_keeps_the_timer(void)
 	TEST_ASSERT_EQUAL_UINT64(chain.lane.now_ns + 5 * MS, fake_wake_ns(&chain));
 }
 
+/* The lanes return tokens that they took after the buckets were copied for a new version. */
+static void returned_tokens_do_not_underflow(void)
+{
+	OPEN("iops=100000", "burst=1ms");
+	open_second();
+	CHANGE("iops=100000", "session_iops=1000000", "burst=1ms");
+	submit(&alice); /* takes ten tokens in addition */
+	submit_on(&second, &bob, GANTRY_OP_READ, 512);
+	advance(MS);
+	fake_poll(&chain);
+	fake_poll(&second);
+	for (unsigned i = 0; i < 50; i++)
+		TEST_ASSERT_FALSE(submit(&alice)->busy);
+}
+
 static void rejected_io_costs_nothing(void)
 {
 	OPEN("iops=1000", "session_iops=1000", "burst=1ms");
@@ -563,6 +578,7 @@ int main(void)
 	RUN_TEST(io_that_waits_until_its_deadline_is_canceled);
 	RUN_TEST(busy_path_keeps_order_and_tokens);
 	RUN_TEST(busy_path_keeps_the_timer);
+	RUN_TEST(returned_tokens_do_not_underflow);
 	RUN_TEST(rejected_io_costs_nothing);
 	RUN_TEST(huge_and_tiny_limits_do_not_overflow);
 	RUN_TEST(sessions_that_ended_are_forgotten);
