@@ -134,7 +134,11 @@ static int open_store(const struct gantry_host *host, const void *arg, void **ba
 		rc = rbd_client_open(store, &store->client, 0);
 	if (rc)
 		goto out_undo_sync;
-	memcpy(store->uuid, store->client.uuid, sizeof store->uuid);
+	memcpy(store->image_uuid, store->client.uuid, sizeof store->image_uuid);
+	if (*conf->uuid)
+		identity_option(conf->uuid, store->uuid);
+	else
+		memcpy(store->uuid, store->image_uuid, sizeof store->uuid);
 	store->size = store->client.size;
 	store->verifier = store->client.is_cached ? identity_nonce()
 						  : identity_hash(store->uuid, sizeof store->uuid);

@@ -78,8 +78,8 @@ struct rbd_client {
 	char *addresses;   /* of this client, for the blocklist; rados_buffer_free() */
 	uint64_t watch;
 	int is_watching;
-	int is_cached; /* librbd has a writeback cache for the image */
-	uint8_t uuid[16];
+	int is_cached;    /* librbd has a writeback cache for the image */
+	uint8_t uuid[16]; /* derived from the ids of the image, also with the option uuid */
 	uint64_t size;
 };
 
@@ -98,7 +98,8 @@ struct rbd_store {
 	struct rbd_client client; /* lanes use its image in the state OPEN */
 	int state;                /* enum rbd_state; __atomic */
 	int why;                  /* errno that ended the state OPEN; __atomic */
-	uint8_t uuid[16];
+	uint8_t image_uuid[16]; /* of the first client; those that replace it must have the same */
+	uint8_t uuid[16];       /* of the volume */
 	uint64_t verifier;
 	uint64_t size;   /* __atomic relaxed: the keeper changes it */
 	char name[400];  /* of the image, for messages: "pool/namespace/image@snapshot" */

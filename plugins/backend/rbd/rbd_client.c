@@ -87,7 +87,7 @@ out_undo:
 	return rc;
 }
 
-/* Get the UUID of the image, or of its snapshot. */
+/* Derive a UUID from the ids of the image, or of its snapshot. */
 static int identify(struct rbd_store *store, struct rbd_client *client)
 {
 	const struct rbd_conf *conf = store->conf;
@@ -95,10 +95,6 @@ static int identify(struct rbd_store *store, struct rbd_client *client)
 	uint64_t snapshot = 0;
 	int rc;
 
-	if (*conf->uuid) {
-		identity_option(conf->uuid, client->uuid);
-		return 0;
-	}
 	rc = rados_cluster_fsid(client->cluster, fsid, sizeof fsid);
 	if (rc < 0)
 		return rc;

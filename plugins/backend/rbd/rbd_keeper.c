@@ -82,7 +82,7 @@ static int open_new(struct rbd_store *store, struct rbd_client *new, int quiet)
 
 	if (rc == 0)
 		rc = rbd_client_open(store, new, quiet);
-	if (rc == 0 && memcmp(new->uuid, store->uuid, sizeof new->uuid) != 0) {
+	if (rc == 0 && memcmp(new->uuid, store->image_uuid, sizeof new->uuid) != 0) {
 		gantry_log_error(store->host, "%s: another image has this name now", store->name);
 		rbd_client_close(new);
 		return -ESTALE;

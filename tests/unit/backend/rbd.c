@@ -516,6 +516,16 @@ static void an_image_that_was_replaced_is_lost(void)
 	is_lost();
 }
 
+/* The option uuid names the volume, but does not make another image the same. */
+static void an_image_with_a_uuid_that_was_replaced_is_lost(void)
+{
+	OPEN("uuid=0f4ce3a2-94d5-4d2c-8d5d-9b4b0d3c1f11");
+	fake_rbd_rename("another");
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	is_lost();
+}
+
 static void a_cache_is_lost_with_its_client(void)
 {
 	OPEN("cache=true");
@@ -645,6 +655,7 @@ int main(void)
 	RUN_TEST(a_client_that_others_fence_is_lost);
 	RUN_TEST(a_lock_that_another_client_got_is_lost);
 	RUN_TEST(an_image_that_was_replaced_is_lost);
+	RUN_TEST(an_image_with_a_uuid_that_was_replaced_is_lost);
 	RUN_TEST(a_cache_is_lost_with_its_client);
 	RUN_TEST(open_names_the_cause);
 	RUN_TEST(a_reader_takes_no_lock);
