@@ -75,10 +75,27 @@ static int block_old(struct rbd_store *store, struct rbd_client *new, int quiet)
 	return rc;
 }
 
+/* Connect again after an error of step 4: this client, too, must have the map of step 2. */
+static int connect_again(struct rbd_store *store, struct rbd_client *new, int quiet)
+{
+	int rc = rbd_client_connect(store, new, quiet);
+
+	if (rc)
+		return rc;
+	rc = rados_wait_for_latest_osdmap(new->cluster);
+	if (rc) {
+		if (!quiet)
+			gantry_log_error(store->host, "%s: cannot get the latest OSD map: %s",
+					 store->name, strerror(-rc));
+		rbd_client_close(new);
+	}
+	return rc;
+}
+
 /* Step 4 of the protocol. */
 static int open_new(struct rbd_store *store, struct rbd_client *new, int quiet)
 {
-	int rc = new->cluster ? 0 : rbd_client_connect(store, new, quiet);
+	int rc = new->cluster ? 0 : connect_again(store, new, quiet);
 
 	if (rc == 0)
 		rc = rbd_client_open(store, new, quiet);

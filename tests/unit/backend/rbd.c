@@ -477,6 +477,18 @@ static void a_fence_repeats_the_step_that_failed(void)
 	}
 }
 
+/* Each new client waits for the map with the blocklist, also after an error of the last step. */
+static void each_new_client_gets_the_map(void)
+{
+	OPEN("cache=false");
+	fake_rbd_fail(FAKE_RBD_open, -EIO, 1);
+	fake_rbd_break(-ETIMEDOUT, 1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	state_becomes("open");
+	TEST_ASSERT_EQUAL_UINT(3, fake_rbd_calls(FAKE_RBD_connect));
+	TEST_ASSERT_EQUAL_UINT(2, fake_rbd_calls(FAKE_RBD_osdmap));
+}
+
 static void is_lost(void)
 {
 	uint64_t mark = 0;
@@ -652,6 +664,7 @@ int main(void)
 	RUN_TEST(an_io_repeated_at_its_failure_waits);
 	RUN_TEST(a_lane_wakes_when_waiting_io_must_fail);
 	RUN_TEST(a_fence_repeats_the_step_that_failed);
+	RUN_TEST(each_new_client_gets_the_map);
 	RUN_TEST(a_client_that_others_fence_is_lost);
 	RUN_TEST(a_lock_that_another_client_got_is_lost);
 	RUN_TEST(an_image_that_was_replaced_is_lost);
