@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../common/identity.h"
 #include "rbd.h"
@@ -112,29 +113,44 @@ static int identify(struct rbd_store *store, struct rbd_client *client)
 	return 0;
 }
 
-/* The metadata of an image can override options of the client. */
-static int has_cache(const struct rbd_store *store, rbd_image_t image)
+/*
+ * Check the options of the client that the metadata of the image or its pool can override. librbd
+ * reports a value as the metadata has it, for example "1" or "True".
+ */
+static int check_settings(struct rbd_store *store, struct rbd_client *client, int quiet)
 {
 	rbd_config_option_t *options = calloc(MAX_SETTINGS, sizeof *options);
-	int n = MAX_SETTINGS, cached = 1;
+	int n = MAX_SETTINGS, has_writeback = store->conf->cache, is_persistent = 0, rc = -ENOMEM;
 
-	if (!options)
-		return 1;
-	if (rbd_config_image_list(image, options, &n) == 0) {
-		cached = store->conf->cache;
-		for (int i = 0; i < n; i++) {
-			if (!strcmp(options[i].name, "rbd_cache"))
-				cached = !strcmp(options[i].value, "true");
-			if (!strcmp(options[i].name, "rbd_persistent_cache_mode") &&
-			    strcmp(options[i].value, "disabled")) {
-				cached = 1;
-				break;
-			}
-		}
-		rbd_config_image_list_cleanup(options, n);
+	if (options)
+		rc = rbd_config_image_list(client->image, options, &n);
+	if (rc) {
+		client_error(store, quiet, "%s: cannot get the settings of the image: %s",
+			     store->name, strerror(-rc));
+		free(options);
+		return rc;
 	}
+	for (int i = 0; i < n; i++) {
+		const char *name = options[i].name, *value = options[i].value;
+
+		if (!strcmp(name, "rbd_cache"))
+			has_writeback = strcmp(value, "false") && strcmp(value, "0");
+		if (!strcmp(name, "rbd_persistent_cache_mode") && strcmp(value, "disabled"))
+			is_persistent = 1;
+		if (!store->is_read_only && !strcmp(name, "rbd_blocklist_on_break_lock") &&
+		    strcasecmp(value, "true") && strcmp(value, "1")) {
+			client_error(store, quiet,
+				     "%s: the metadata of the image or the pool disables the fence "
+				     "of dead clients (rbd_blocklist_on_break_lock=%s): remove the "
+				     "setting by `rbd config image rm` or `rbd config pool rm`",
+				     store->name, value);
+			rc = -EOPNOTSUPP;
+		}
+	}
+	client->is_cached = has_writeback || is_persistent;
+	rbd_config_image_list_cleanup(options, n);
 	free(options);
-	return cached;
+	return rc;
 }
 
 static void find_owner(struct rbd_store *store, rbd_image_t image)
@@ -220,7 +236,9 @@ int rbd_client_open(struct rbd_store *store, struct rbd_client *client, int quie
 			     client->ioctx ? "the image" : "the pool", strerror(-rc));
 		goto out_undo;
 	}
-	rc = store->is_read_only ? 0 : lock(store, client, quiet);
+	rc = check_settings(store, client, quiet);
+	if (rc == 0 && !store->is_read_only)
+		rc = lock(store, client, quiet);
 	if (rc)
 		goto out_undo;
 	rc = rbd_update_watch(client->image, &client->watch, rbd_keeper_changed, store);
@@ -234,7 +252,6 @@ int rbd_client_open(struct rbd_store *store, struct rbd_client *client, int quie
 			     store->name, strerror(-rc));
 		goto out_undo;
 	}
-	client->is_cached = has_cache(store, client->image);
 	return 0;
 
 out_undo:

@@ -64,7 +64,7 @@ static struct {
 	int error, n;
 	unsigned calls;
 } fns[FAKE_RBD_COUNT];
-static int give_up, broken, n_broken, hold, hold_flush, n_repeat, reverse, cached;
+static int give_up, broken, n_broken, hold, hold_flush, n_repeat, reverse;
 static unsigned n_unflushed, n_objects, n_clients;
 static char owner[64], image_id[64];
 static struct op *queue;
@@ -102,7 +102,7 @@ void fake_rbd_reset(void)
 	memset(fns, 0, sizeof fns);
 	memset(volume, 0, sizeof volume);
 	memset(blocked, 0, sizeof blocked);
-	give_up = n_broken = hold = hold_flush = n_repeat = reverse = cached = 0;
+	give_up = n_broken = hold = hold_flush = n_repeat = reverse = 0;
 	n_unflushed = 0;
 	lock_owner = 0;
 	owner[0] = '\0';
@@ -111,6 +111,8 @@ void fake_rbd_reset(void)
 	while (n_late > 0)
 		free(late[--n_late].data);
 	pthread_mutex_unlock(&mutex);
+	fake_rbd_setting("rbd_cache", "false");
+	fake_rbd_setting("rbd_blocklist_on_break_lock", "true");
 }
 
 void fake_rbd_fail(enum fake_rbd_fn fn, int error, int n)
@@ -168,11 +170,6 @@ void fake_rbd_repeat(int n)
 void fake_rbd_reverse(int on)
 {
 	set(&reverse, on);
-}
-
-void fake_rbd_cache(int on)
-{
-	set(&cached, on);
 }
 
 unsigned fake_rbd_held(void)
@@ -636,25 +633,6 @@ int rbd_update_unwatch(rbd_image_t arg, uint64_t handle)
 	pthread_mutex_unlock(&mutex);
 	count_objects(-1);
 	return 0;
-}
-
-int rbd_config_image_list(rbd_image_t image, rbd_config_option_t *options, int *max_options)
-{
-	(void)image;
-	pthread_mutex_lock(&mutex);
-	options[0] = (rbd_config_option_t){.name = strdup("rbd_cache"),
-					   .value = strdup(cached ? "true" : "false")};
-	pthread_mutex_unlock(&mutex);
-	*max_options = 1;
-	return 0;
-}
-
-void rbd_config_image_list_cleanup(rbd_config_option_t *options, int max_options)
-{
-	for (int i = 0; i < max_options; i++) {
-		free(options[i].name);
-		free(options[i].value);
-	}
 }
 
 /* -- librados -- */

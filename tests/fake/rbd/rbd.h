@@ -57,8 +57,8 @@ void fake_rbd_resize(uint64_t bytes);
 void fake_rbd_owner(const char *owner);
 /* The image that is opened from now on has this id. */
 void fake_rbd_rename(const char *id);
-/* The image has a setting in its metadata that enables the cache. */
-void fake_rbd_cache(int on);
+/* The image has this setting in its metadata: rbd_cache or rbd_blocklist_on_break_lock. */
+void fake_rbd_setting(const char *name, const char *value);
 /* Returns the number of clients, images, watches and completions that exist. */
 unsigned fake_rbd_objects(void);
 

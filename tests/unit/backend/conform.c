@@ -123,7 +123,7 @@ static void rbd(void)
 			.turns = TURNS};
 
 		fake_rbd_reset();
-		fake_rbd_cache(i);
+		fake_rbd_setting("rbd_cache", i ? "true" : "false");
 		subject.plugin = fake_plugin("rbd");
 		keeps_the_contract(&subject);
 		TEST_ASSERT_EQUAL_UINT(0, fake_rbd_objects());

@@ -545,13 +545,32 @@ static void a_cache_is_lost_with_its_client(void)
 	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
 	state_becomes("open"); /* the fake reports no cache unless its metadata has it */
 	fake_chain_fini(&chain);
-	fake_rbd_cache(1);
+	fake_rbd_setting("rbd_cache", "true");
 	fake_chain_init(&chain, &host);
 	OPEN("cache=false");
 	fake_rbd_break(-ETIMEDOUT, 1);
 	FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
 	is_lost();
 	TEST_ASSERT_TRUE(fake_logged(&host, "data of the writeback cache is lost"));
+}
+
+/* librbd reports the text of the metadata. */
+static void each_value_but_false_is_a_cache(void)
+{
+	static const struct {
+		const char *value, *state;
+	} values[] = {{"false", "open"}, {"0", "open"}, {"1", "lost"},
+		      {"True", "lost"},  {"", "lost"},  {"2", "lost"}};
+
+	for (unsigned i = 0; i < sizeof values / sizeof *values; i++) {
+		fake_rbd_setting("rbd_cache", values[i].value);
+		OPEN("cache=false");
+		fake_rbd_break(-ETIMEDOUT, 1);
+		FAILS(GANTRY_S_IO, GANTRY_OP_FLUSH, 0, 0, 0, NULL);
+		state_becomes(values[i].state);
+		fake_chain_fini(&chain);
+		fake_chain_init(&chain, &host);
+	}
 }
 
 static void open_fails(const char *text, int error, const char *setting)
@@ -599,6 +618,25 @@ static void open_names_the_cause(void)
 	OPEN("cache=false");
 }
 
+/* Without the blocklist, the lock does not keep late writes of its last owner out. */
+static void a_lock_without_the_blocklist_is_rejected(void)
+{
+	static const char *const bad[] = {"false", "False", "0"}, *const good[] = {"1", "True"};
+
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+		fake_rbd_setting("rbd_blocklist_on_break_lock", bad[i]);
+		open_fails("rbd_blocklist_on_break_lock=", -EOPNOTSUPP, "cache=false");
+	}
+	TEST_ASSERT_EQUAL_UINT(0, fake_rbd_calls(FAKE_RBD_lock));
+	OPEN("read_only=true");
+	for (unsigned i = 0; i < sizeof good / sizeof *good; i++) {
+		fake_chain_fini(&chain);
+		fake_chain_init(&chain, &host);
+		fake_rbd_setting("rbd_blocklist_on_break_lock", good[i]);
+		OPEN("cache=false");
+	}
+}
+
 static void a_reader_takes_no_lock(void)
 {
 	fake_rbd_owner("client.4242");
@@ -640,7 +678,7 @@ static void identity_depends_on_image_and_cache(void)
 	TEST_ASSERT_FALSE(memcmp(first.uuid, second.uuid, 16) == 0);
 	fake_chain_fini(&chain);
 	fake_chain_init(&chain, &host);
-	fake_rbd_cache(1);
+	fake_rbd_setting("rbd_cache", "true");
 	OPEN("cache=true");
 	second = volume();
 	TEST_ASSERT_EQUAL_MEMORY(first.uuid, second.uuid, 16);
@@ -670,7 +708,9 @@ int main(void)
 	RUN_TEST(an_image_that_was_replaced_is_lost);
 	RUN_TEST(an_image_with_a_uuid_that_was_replaced_is_lost);
 	RUN_TEST(a_cache_is_lost_with_its_client);
+	RUN_TEST(each_value_but_false_is_a_cache);
 	RUN_TEST(open_names_the_cause);
+	RUN_TEST(a_lock_without_the_blocklist_is_rejected);
 	RUN_TEST(a_reader_takes_no_lock);
 	RUN_TEST(a_new_size_is_noticed);
 	RUN_TEST(identity_depends_on_image_and_cache);
