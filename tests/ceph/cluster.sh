@@ -3,7 +3,7 @@
 # cluster.sh - a Ceph cluster on loopback for tests: one monitor, one manager and three OSDs that keep data in memory. Needs no
 # root, no systemd and no authentication.
 #
-#   cluster.sh start DIR   make the cluster in DIR, which must not exist; prints the reason and returns 77 if it cannot start
+#   cluster.sh start DIR   make the cluster in DIR, which must be empty; prints the reason and returns 77 if it cannot start
 #   cluster.sh stop DIR    end its processes, and remove DIR
 #   cluster.sh osd DIR N   start OSD N again after it has ended
 #
@@ -127,7 +127,7 @@ start()
 	for program in ceph-mon ceph-mgr ceph-osd ceph rbd monmaptool; do
 		command -v $program >/dev/null || cannot "$program is not installed"
 	done
-	mkdir -p "$dir"/{mon.a,mgr.x,run,log,crash} || cannot "$dir"
+	mkdir "$dir"/{mon.a,mgr.x,run,log,crash} || cannot "$dir"
 	port=$(free_port)
 	fsid=$(cat /proc/sys/kernel/random/uuid)
 	write_conf "$port"

@@ -3,13 +3,14 @@
 # The backend rbd on a Ceph cluster of this machine: data, kills, stalls, locks, quotas, sizes and snapshots.
 
 setup_file() {
-	export CLUSTER="${TMPDIR:-/tmp}/gantry-ceph.$$"
+	CLUSTER=$(mktemp -d "${TMPDIR:-/tmp}/gantry-ceph.XXXXXX") || return 1
+	export CLUSTER
 	[ -e "$GANTRY_PLUGINS/rbd.so" ] || { export REASON="built without the plugin rbd"; return 0; }
 	REASON=$(bash "$BATS_TEST_DIRNAME/cluster.sh" start "$CLUSTER" 3>&-) || export REASON="${REASON:-the cluster cannot start}"
 }
 
 teardown_file() {
-	bash "$BATS_TEST_DIRNAME/cluster.sh" stop "$CLUSTER" 3>&-
+	[ -z "${CLUSTER:-}" ] || bash "$BATS_TEST_DIRNAME/cluster.sh" stop "$CLUSTER" 3>&-
 }
 
 setup() {
