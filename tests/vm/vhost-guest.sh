@@ -44,7 +44,7 @@ database=$!
 # fio writes blocks with checksums, and reads all of them afterwards
 checker=""
 if command -v fio >/dev/null; then
-	fio --name=verify --directory="$place" --size=24M --rw=randwrite --bsrange=4k-64k --bsalign=4k --ioengine=libaio \
+	fio --name=verify --directory="$place" --size=24M --rw=randwrite --bsrange=4k-64k --blockalign=4k --ioengine=libaio \
 		--direct=1 --iodepth=16 --verify=crc32c --verify_fatal=1 --do_verify=1 >"$TMPDIR/fio" 2>&1 &
 	checker=$!
 fi
