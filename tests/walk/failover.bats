@@ -54,7 +54,7 @@ unharmed() { # N
 	hammer
 	for name in bridge bridge2 bridge bridge2 bridge; do
 		slay "$name"
-		within load 'session resumed' "$died" 1000
+		within load 'session resumed' "$died" 3000
 		: >"$dir/load.log"
 		serve "$name"
 		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"
@@ -170,7 +170,7 @@ unharmed() { # N
 	hammer
 	for name in bridge2 bridge3 bridge2; do
 		slay "$name"
-		within load 'session resumed' "$died" 1000
+		within load 'session resumed' "$died" 3000
 		: >"$dir/load.log"
 		serve "$name"
 		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"

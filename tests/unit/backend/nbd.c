@@ -600,7 +600,7 @@ static void a_deadline_counts_from_the_start_of_the_io(void)
 
 static void no_connection_until_the_deadline_is_an_error(void)
 {
-	OPEN("quiesce_time=0s", "connect_timeout=100ms");
+	OPEN("quiesce_time=0s", "connect_timeout=1s");
 	server_set(&server, &server.deaf, 1);
 	server_crash(&server, 0);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_IO, run_limited(GANTRY_OP_READ, 4096, 300000));
