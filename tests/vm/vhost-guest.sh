@@ -41,12 +41,25 @@ sqlite3 "$place/db" 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREAT
 grep -qx wal "$TMPDIR/mode"
 sqlite3 -cmd 'PRAGMA synchronous = FULL' "$place/db" <"$TMPDIR/transactions" >"$TMPDIR/committed" &
 database=$!
+# fio writes blocks with checksums, and reads all of them afterwards
+checker=""
+if command -v fio >/dev/null; then
+	fio --name=verify --directory="$place" --size=8M --rw=randwrite --bsrange=4k-64k --blockalign=4k --ioengine=libaio \
+		--direct=1 --iodepth=16 --verify=crc32c --verify_fatal=1 --do_verify=1 >"$TMPDIR/fio" 2>&1 &
+	checker=$!
+fi
 echo writing
 for i in $(seq 24); do
 	dd if="$TMPDIR/content" of="$place/$((i % 12 + 1))" bs=1M conv=fsync status=none
 	echo "$i written"
 done
-wait $database
+wait $database || { df "$place"; exit 1; }
+if [ -n "$checker" ]; then
+	wait "$checker" || { cat "$TMPDIR/fio"; df "$place"; exit 1; }
+	grep -E 'err=|READ:|WRITE:' "$TMPDIR/fio"
+	grep -q 'err= 0' "$TMPDIR/fio"
+	rm "$place"/verify*
+fi
 umount "$place"
 echo 3 >/proc/sys/vm/drop_caches
 mount /dev/vda "$place"
