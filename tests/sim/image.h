@@ -69,6 +69,9 @@ enum sim_op {
 	SIM_OPS
 };
 
+/* In the image: draw an operation of a program by its shares. */
+enum sim_op sim_job_draw_op(const struct sim_job *job);
+
 /* The word of a block whose content the result of SIM_EXTENTS does not state. */
 #define SIM_UNKNOWN (UINT64_MAX - 1)
 

@@ -206,7 +206,7 @@ static void check_buffer(const struct io *io)
 				  io->user->job->client, io->op);
 }
 
-static enum sim_op draw_op(const struct sim_job *job)
+enum sim_op sim_job_draw_op(const struct sim_job *job)
 {
 	uint32_t sum = 0, at;
 	int op = 0;
@@ -278,7 +278,7 @@ static bool start(struct user *user, struct io *io)
 	if (user->own)
 		check_buffer(io);
 	io->user = user;
-	io->kind = draw_op(job);
+	io->kind = sim_job_draw_op(job);
 	io->kept = false;
 	io->n_pieces = 0;
 	io->n_blocks = 1 + sim_draw(io->kind == SIM_EXTENTS ? job->blocks : job->io_blocks);

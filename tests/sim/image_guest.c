@@ -189,19 +189,6 @@ static void check_buffer(const struct guest *guest, const struct guest_queue *qu
 
 /* -- requests -- */
 
-static enum sim_op draw_op(const struct sim_job *job)
-{
-	uint32_t sum = 0, at;
-	int op = 0;
-
-	for (int i = 0; i < SIM_OPS; i++)
-		sum += job->shares[i];
-	at = sim_draw(sum);
-	while (at >= job->shares[op])
-		at -= job->shares[op++];
-	return (enum sim_op)op;
-}
-
 struct chain {
 	struct vring_desc desc[GUEST_CHAIN];
 	uint32_t n;
@@ -316,7 +303,8 @@ static void submit(struct guest *guest, struct guest_queue *queue, uint32_t slot
 	uint32_t block;
 
 	check_buffer(guest, queue, slot);
-	*r = (struct guest_request){.busy = true, .kind = draw_op(job), .began_ns = sim_now()};
+	*r = (struct guest_request){
+		.busy = true, .kind = sim_job_draw_op(job), .began_ns = sim_now()};
 	r->n_blocks = 1 + sim_draw(job->io_blocks);
 	block = sim_draw(job->blocks - r->n_blocks + 1);
 	if (r->kind == SIM_ZERO || r->kind == SIM_ZERO_FUA || r->kind == SIM_DISCARD)

@@ -8,39 +8,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=$(cd "$here/../.." && pwd)
 build=$(realpath -e "${1:-$top/build/gcc}") || exit 2
-gantry="$build/core/gantry"
-dir=$(mktemp -d) || exit 1
-declare -A pids=()
-n=0 failed=0
-
-end_all()
-{
-	[ "${#pids[@]}" -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
-	rm -rf "$dir"
-}
-trap end_all EXIT
-
-verdict() # STATUS WHAT
-{
-	n=$((n + 1))
-	[ "$1" -eq 0 ] && echo "ok $n - $2" && return
-	failed=$((failed + 1))
-	echo "not ok $n - $2"
-	tail -n 30 "$dir"/*.log "$dir/qmp.log" "$dir/vm/output" "$dir/vm/qemu" 2>/dev/null | sed 's/^/# /'
-}
-
-begin() # NAME
-{
-	: >"$dir/$1.log"
-	"$gantry" run -p "$build/plugins/.libs" "$dir/vm.conf" --role "$1" --json >"$dir/$1.json" 2>>"$dir/$1.log" &
-	pids[$1]=$!
-}
-
-# seen FILE PATTERN [SECONDS] - wait until the file has a line that matches
-seen()
-{
-	timeout "${3:-60}" tail -n +1 -s 0.05 -F "$1" 2>/dev/null | grep -m1 -E -q -- "$2"
-}
+. "$here/vhost-lib.sh"
 
 monitor() # COMMAND - send a command to QEMU
 {
@@ -52,7 +20,6 @@ count() # REQUEST - how often the front end has sent it
 	grep -c "front end: $1 " "$dir/disk.log"
 }
 
-chmod 700 "$dir"
 cat >"$dir/vm.conf" <<END
 runtime = { log = "debug"; stat_dir = "$dir/stat"; };
 devices = { back = { transport = "shm-comch"; dir = "$dir/run"; }; };
@@ -100,12 +67,8 @@ verdict $? "the monitor has removed one region"
 wait "${pids[vm]}"
 verdict $? "the guest finds its data"
 unset 'pids[vm]'
-kill -TERM "${pids[disk]}"
-wait "${pids[disk]}"
-verdict $? "the role ends"
+end_disk
 ! grep -E ' (warn|error) ' "$dir/disk.log" "$dir/store.log"
 verdict $? "no role has logged a warning"
-grep -o '"guest_[a-z_]*":[ 0-9]*' "$dir/disk.json" | sed 's/^/# /'
 sed 's/^/# /' "$dir/guest.log"
-echo "1..$n"
-exit $((failed != 0))
+done_testing

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../common/outcome.h"
 #include "file.h"
 
 static int get(const int *flag)
@@ -68,21 +69,6 @@ void file_requests_destroy(struct file_lane *lane)
 	free(lane->requests);
 	lane->requests = NULL;
 	lane->bounce = NULL;
-}
-
-/*
- * Map an errno of the store to a status. ECANCELED and EBUSY become GANTRY_S_IO: the IO might have
- * taken effect, but a client interprets GANTRY_S_BUSY as "not started".
- */
-static enum gantry_status status_of(int err)
-{
-	enum gantry_status status = gantry_status_of_errno(err);
-
-	if (err == EDQUOT || err == EFBIG)
-		return GANTRY_S_NOSPC;
-	if (err == ECANCELED || err == EBUSY)
-		return GANTRY_S_IO;
-	return gantry_status_buffer_released(status) ? status : GANTRY_S_IO;
 }
 
 static int finish(struct file_lane *lane, struct file_request *r, enum gantry_status status)
@@ -318,7 +304,7 @@ static int step_failed(struct file_lane *lane, struct file_request *r, int err)
 	}
 	if (r->step == FILE_STEP_SYNC || (r->step == FILE_STEP_WRITE && r->stable && err == EIO))
 		fail_store(store, err);
-	return finish(lane, r, status_of(err));
+	return finish(lane, r, outcome_status(err));
 }
 
 static int data_step_done(struct file_lane *lane, struct file_request *r, uint32_t bytes)
@@ -336,7 +322,7 @@ static int data_step_done(struct file_lane *lane, struct file_request *r, uint32
 	}
 	if (bytes && r->stable_err) {
 		fail_store(store, r->stable_err);
-		return finish(lane, r, status_of(r->stable_err));
+		return finish(lane, r, outcome_status(r->stable_err));
 	}
 	if (bytes)
 		r->stalls = 0;

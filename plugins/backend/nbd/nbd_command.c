@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 
+#include "../common/outcome.h"
 #include "nbd.h"
 
 static int wants_fua(const struct nb_request *r)
@@ -24,15 +25,9 @@ static int wants_fua(const struct nb_request *r)
 /* Map the errno of a reply to a status. */
 static enum gantry_status status_of(const struct gantry_io *io, int err)
 {
-	enum gantry_status status = gantry_status_of_errno(err);
-
 	if (err == EPERM)
 		return gantry_op_writes(io->opcode) ? GANTRY_S_READ_ONLY : GANTRY_S_ACCESS;
-	if (err == EDQUOT || err == EFBIG)
-		return GANTRY_S_NOSPC;
-	if (err == ECANCELED || err == EBUSY)
-		return GANTRY_S_IO;
-	return gantry_status_buffer_released(status) ? status : GANTRY_S_IO;
+	return outcome_status(err);
 }
 
 void nb_command_complete(struct nb_lane *lane, struct nb_request *r, enum gantry_status status)

@@ -19,6 +19,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "../common/outcome.h"
 #include "nbd.h"
 
 /*
@@ -26,7 +27,6 @@
  * server has less to do meanwhile: with 32, a depth of 32 had 0.8 of the rate of libnbd alone.
  */
 #define BATCH 4
-#define MARGIN_NS 500000000u /* limit of the time that a reply needs to the client */
 
 static uint64_t now_ns(const struct nb_lane *lane)
 {
@@ -238,19 +238,6 @@ static int can_send(const struct nb_lane *lane, uint64_t now)
 				   __atomic_load_n(&lane->store->changed, __ATOMIC_RELAXED));
 }
 
-/*
- * Get the time in which the IO must complete. It ends before the deadline, so that the reply
- * reaches the client in time: without a reply a client cannot use the buffer again, and ends the
- * session.
- */
-static uint64_t time_of(const struct gantry_io *io)
-{
-	uint64_t ns = io->deadline_us ? io->deadline_us * UINT64_C(1000) : NB_DEADLINE_NS;
-	uint64_t margin = ns / 8;
-
-	return ns - (margin < MARGIN_NS ? margin : MARGIN_NS);
-}
-
 /* -- interface -- */
 
 int nb_lane_submit(struct nb_lane *lane, struct gantry_io *io)
@@ -263,7 +250,8 @@ int nb_lane_submit(struct nb_lane *lane, struct gantry_io *io)
 	r->io = io;
 	r->serial = (uint64_t)lane->index << 48 | ++lane->next_serial;
 	r->start_ns = now_ns(lane);
-	r->deadline_ns = io->start_ns + time_of(io);
+	/* without a reply a client cannot use the buffer again, and ends the session */
+	r->deadline_ns = outcome_due_ns(io, NB_DEADLINE_NS);
 	r->flushing = 0;
 	r->held = 0;
 	if (r->deadline_ns < lane->next_deadline_ns)

@@ -9,9 +9,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "../common/outcome.h"
 #include "rbd.h"
-
-#define MARGIN_NS 500000000u /* limit of the time that a reply needs to the client */
 
 static uint64_t now(const struct rbd_lane *lane)
 {
@@ -20,17 +19,10 @@ static uint64_t now(const struct rbd_lane *lane)
 	return host->now_ns(host);
 }
 
-/* Map an errno of librbd to a status, after which librbd does not access the buffer any more. */
+/* EROFS: the client has lost the lock, which is no property of the volume. */
 static enum gantry_status status_of(int err)
 {
-	enum gantry_status status = gantry_status_of_errno(err);
-
-	if (err == EDQUOT)
-		return GANTRY_S_NOSPC;
-	/* a client interprets GANTRY_S_BUSY and GANTRY_S_CANCELED as "not started" */
-	if (err == EROFS || err == EBUSY || err == ECANCELED)
-		return GANTRY_S_IO;
-	return gantry_status_buffer_released(status) ? status : GANTRY_S_IO;
+	return err == EROFS ? GANTRY_S_IO : outcome_status(err);
 }
 
 static void finish(struct rbd_lane *lane, struct rbd_request *r, enum gantry_status status)
@@ -63,12 +55,10 @@ static void append_held(struct rbd_lane *lane, struct rbd_request *r)
  */
 static void hold(struct rbd_lane *lane, struct rbd_request *r)
 {
-	uint64_t ns = r->io->deadline_us * UINT64_C(1000), margin = ns / 8, end;
+	const uint64_t limit = now(lane) + lane->store->conf->osd_op_timeout_ns;
+	const uint64_t due = outcome_due_ns(r->io, lane->store->conf->osd_op_timeout_ns);
 
-	r->end_ns = now(lane) + lane->store->conf->osd_op_timeout_ns;
-	end = r->io->start_ns + ns - (margin < MARGIN_NS ? margin : MARGIN_NS);
-	if (ns != 0 && end < r->end_ns)
-		r->end_ns = end;
+	r->end_ns = due < limit ? due : limit;
 	append_held(lane, r);
 	rbd_count(&lane->store->n_held);
 }
