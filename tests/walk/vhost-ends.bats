@@ -149,6 +149,39 @@ lost_writes() {
 	packed lost_writes
 }
 
+away() { # COMMAND - a front end executes it; end all roles meanwhile
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false; block = \"512\";"
+	serve_disk
+	"$program" "$disk" "$1" "$dir/begun" >"$dir/guest.out" 2>&1 3>&- &
+	pids[guest]=$!
+	until_true test -e "$dir/begun"
+	stop disk bridge store
+}
+
+@test "the role is started again, and the volume has grown: it reports the size until the front end reads it" {
+	away new-size
+	truncate -s 32M "$dir/volume"
+	serve_all
+	begin disk
+	finish guest
+	cat "$dir/guest.out"
+	[ "$status" -eq 0 ]
+	stop disk bridge store
+}
+
+@test "the role is started again, and the disk has another block size: no queue starts" {
+	away lost-writes
+	serve store --set roles.store.backend.block=4096
+	serve bridge
+	begin disk
+	finish guest
+	[ "$status" -ne 0 ]
+	says disk 'front end: the guest knows the disk with another block size, or with other limits: restore the volume'
+	stop disk bridge store
+}
+
 @test "a role that is stopped keeps its socket until it has returned all requests" {
 	store_stages='{ type = "fault"; delay = "3s"; delay_nth = 1; }'
 	need fault

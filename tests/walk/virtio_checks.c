@@ -198,10 +198,10 @@ static void flush(uint8_t wanted)
 }
 
 /*
- * The device is started again, and its target may have lost writes meanwhile: one flush fails.
+ * Use the device until it ends, and connect to the next one, without the configuration space.
  * begun: path of a file to create when the device can be stopped
  */
-void lost_writes(const char *begun)
+static void outlive(const char *begun)
 {
 	struct pollfd p = {.events = POLLIN};
 	int fd;
@@ -213,6 +213,12 @@ void lost_writes(const char *begun)
 	if (fd < 0 || close(fd) != 0 || poll(&p, 1, TIMEOUT_MS) != 1)
 		fail("the device does not stop");
 	reconnect();
+}
+
+/* The device is started again, and its target may have lost writes meanwhile: one flush fails. */
+void lost_writes(const char *begun)
+{
+	outlive(begun);
 	flush(VIRTIO_BLK_S_IOERR);
 	flush(VIRTIO_BLK_S_OK);
 }
@@ -453,6 +459,25 @@ void resize(const char *begun)
 	if (request(VIRTIO_BLK_T_IN, before, &piece, 1) != VIRTIO_BLK_S_OK || *at(DATA) != 0x5a)
 		fail("a read of the new part fails");
 	close(open_channel()); /* a second channel replaces the first */
+	close(channel);
+}
+
+/* The device is started again, and the volume has grown: it reports that until it is read. */
+void new_size(const char *begun)
+{
+	const uint64_t before = capacity;
+	int channel;
+
+	outlive(begun);
+	channel = open_channel();
+	if (!is_config_changed(channel, TIMEOUT_MS) || !is_config_changed(channel, TIMEOUT_MS))
+		fail("the device does not repeat its report");
+	read_config();
+	if (capacity == before)
+		fail("the size is the same");
+	if (is_config_changed(channel, 1500))
+		fail("the device reports a size that was read");
+	use(2);
 	close(channel);
 }
 

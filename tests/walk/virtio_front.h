@@ -219,6 +219,7 @@ void left_over(void);
 void inflight_again(void);
 void lost_request(void);
 void lost_writes(const char *begun);
+void new_size(const char *begun);
 void hostile(void);
 void hostile_packed(void);
 void segments(void);

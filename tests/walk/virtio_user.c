@@ -413,6 +413,8 @@ int main(int argc, char **argv)
 		lost_request();
 	else if (strcmp(command, "lost-writes") == 0 && argc == 4)
 		lost_writes(argv[3]);
+	else if (strcmp(command, "new-size") == 0 && argc == 4)
+		new_size(argv[3]);
 	else if (strcmp(command, "resize") == 0 && argc == 4)
 		resize(argv[3]);
 	else if (strcmp(command, "replace") == 0)

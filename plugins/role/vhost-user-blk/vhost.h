@@ -14,6 +14,7 @@
  *      vhost_queue.c    queues of a device                     control thread
  *      vhost_regions.c  guest memory of a device               control thread
  *      vhost_bound.c    limits the time for draining           control thread
+ *      vhost_known.c    what the guest knows of the disk       control thread
  *      vhost_lane.c     polls a virtqueue                      lane's thread
  *      vhost_request.c  requests of a virtqueue to IOs         lane's thread
  *
@@ -195,10 +196,13 @@ struct vhost_role {
 	struct gantry_region *inflight; /* of SET_INFLIGHT_FD; NULL: none */
 	uint32_t inflight_num;          /* entries of each ring in it */
 	uint32_t inflight_queues;
+	uint64_t inflight_bytes;       /* that the rings and what follows them need */
 	struct gantry_region *offered; /* of the last GET_INFLIGHT_FD; NULL: none */
 	uint64_t offered_bytes;        /* that the front end needs */
 	uint32_t n_offered;            /* created for this front end */
 	bool drains_queue;             /* for GET_VRING_BASE or SET_STATUS */
+	uint32_t n_reports;            /* that vhost_known.c may still send */
+	struct vhost_role *reporter;   /* this role; the argument of the timer of vhost_known.c */
 	bool is_revoked;               /* the change in progress has taken too long */
 	struct vhost_role *bound;      /* this role; the argument of the timer of vhost_bound.c */
 
@@ -314,6 +318,17 @@ void vhost_regions_revoked(struct vhost_role *role);
 /* -- vhost_bound.c -- */
 /* Queues drain, or regions come or go: limit the time. */
 void vhost_bound_start(struct vhost_role *role);
+
+/* -- vhost_known.c -- */
+/*
+ * Compare the disk with the one that the guest knows, before a queue starts. Returns 0; -ESTALE:
+ * they differ, see device.fault.
+ */
+int vhost_known_check(struct vhost_role *role);
+/* Read the configuration space for the front end. An action of the device. */
+void vhost_known_read(struct vhost_device *device, uint32_t offset, void *to, uint32_t bytes);
+/* Clear memory for requests in flight, except for what the guest knows. */
+void vhost_known_clear(const struct gantry_region *inflight);
 
 /* -- vhost_map.c -- */
 /*

@@ -81,11 +81,12 @@ static bool is_stream(int fd)
 
 /*
  * The memory for requests in flight has a verifier for each queue after the rings. So a role that
- * is started again notices that the target may have lost writes of the guest meanwhile.
+ * is started again notices that the target may have lost writes of the guest meanwhile. It ends
+ * with the configuration space of vhost_known.c.
  */
 static uint64_t inflight_bytes(uint32_t queues, uint32_t num, uint64_t features)
 {
-	return queues * (vhost_inflight_bytes(num, features) + sizeof(uint64_t));
+	return queues * (vhost_inflight_bytes(num, features) + sizeof(uint64_t)) + VHOST_CONFIG_MAX;
 }
 
 /* Returns NULL if there is no memory for the verifier of the queue. */
@@ -96,8 +97,7 @@ static uint64_t *verifier_of(const struct vhost_queue *queue)
 	const uint64_t features = role->device.features;
 	uint64_t *verifiers;
 
-	if (!vhost_queue_inflight(queue) ||
-	    role->inflight->length < inflight_bytes(queues, num, features))
+	if (!vhost_queue_inflight(queue) || role->inflight->length < role->inflight_bytes)
 		return NULL;
 	verifiers = (uint64_t *)(void *)((char *)role->inflight->addr +
 					 queues * vhost_inflight_bytes(num, features));
@@ -122,6 +122,11 @@ int vhost_queue_start(struct vhost_queue *queue)
 		role->device.fault = "descriptor is not an eventfd";
 		return -EINVAL;
 	}
+	role->inflight_bytes = inflight_bytes(role->inflight_queues, role->inflight_num,
+					      role->device.features);
+	rc = vhost_known_check(role);
+	if (rc != 0)
+		return rc;
 	queue->fua = (role->volume.ops & 1u << GANTRY_OP_FLUSH) != 0 &&
 		     (role->device.features & 1u << VIRTIO_BLK_F_FLUSH) == 0;
 	queue->verifier = verifier_of(queue);
@@ -365,7 +370,7 @@ static int inflight_get(struct vhost_device *device, uint32_t queues, uint32_t n
 	int fd, rc = 0;
 
 	if (role->offered && role->offered_bytes == bytes && !is_started(role))
-		memset(role->offered->addr, 0, role->offered->length);
+		vhost_known_clear(role->offered);
 	else
 		rc = make_offered(role, bytes);
 	if (rc != 0)
@@ -412,6 +417,7 @@ static int inflight_set(struct vhost_device *device, struct vhost_message *m)
 	m->fds[0] = -1;
 	role->inflight_num = num;
 	role->inflight_queues = queues;
+	role->inflight_bytes = inflight_bytes(queues, num, device->features);
 	return 0;
 }
 
@@ -424,7 +430,7 @@ const struct vhost_device_ops vhost_queue_ops = {.memory = vhost_regions_set,
 						 .drain_all = drain_all,
 						 .inflight_get = inflight_get,
 						 .inflight_set = inflight_set,
-						 .config = vhost_role_config};
+						 .config = vhost_known_read};
 
 /* -- open and close -- */
 

@@ -124,6 +124,7 @@ void vhost_socket_released(struct vhost_role *role)
 
 	if (ends)
 		vhost_socket_close(role);
+	role->rh->after_cancel(role->rh, &role->reporter);
 	close(role->fd);
 	role->fd = -1;
 	role->phase = VHOST_IDLE;
