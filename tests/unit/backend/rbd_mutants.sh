@@ -18,7 +18,7 @@ plugin_of()
 {
 	# shellcheck disable=SC2086 # words
 	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -include "$build/config.h" -I"$top/include" -o "$dir/rbd.so" \
-		"$1"/*.c "$top/plugins/backend/common/identity.c" "$top/plugins/backend/common/described.c" $libs -lpthread
+		"$1"/*.c "$top"/plugins/backend/common/*.c $libs -lpthread
 }
 
 # copied - put the sources where they include "../common"
