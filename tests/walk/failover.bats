@@ -73,6 +73,7 @@ unharmed() { # N
 	stop bridge2 store
 }
 
+# not over TCP: the target accesses the memory of the initiator through the gateway, so it can end the path first
 @test "a gateway with two paths: an initiator that is killed is not a failure of the path" {
 	two_paths
 	serve store
