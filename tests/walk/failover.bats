@@ -27,7 +27,8 @@ two_gateways() {
 
 # The gateway bridge has two paths to the target: by the gateways bridge2 and bridge3.
 two_paths() {
-	bridge_connect='( { device = "front"; name = "other"; }, { device = "front"; name = "store2"; } )'
+	bridge_connect='( { device = "front"; name = "other"; timeout = "300ms"; },'
+	bridge_connect+=' { device = "front"; name = "store2"; timeout = "300ms"; } )'
 	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
 	            connect = { device = "back"; name = "store"; }; };
 	            bridge3 = { role = "gateway"; listen = { device = "front"; name = "store2"; };
@@ -185,7 +186,7 @@ unharmed() { # N
 	two_paths
 	serve store
 	serve bridge3
-	serve bridge --set roles.bridge.connect.0.timeout=300ms
+	serve bridge
 	load_well
 	says bridge 'connect\[0\]: .*: trying connect\[1\]'
 	stop bridge bridge3 store

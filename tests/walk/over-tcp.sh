@@ -5,7 +5,8 @@
 . "$top_srcdir/tests/tap.sh"
 need tcp shm-comch
 which='lanes|two |operation|extents|again and again|resumes|SIGTERM once'
-which="$which|^reads, writes, flushes|few slots|grows|zeroes$|no pages|replaced while|^a guest that is killed|^target and gateway are killed"
+which="$which|^reads, writes, flushes|few slots|grows|zeroes$|no pages|replaced while|^a guest that is killed"
+which="$which|^target and gateway are killed"
 which="$which|^the role is (killed|stopped)|^a lane whose|^the session is lost while"
 which="$which|^two gateways: each|^a gateway with two paths: each"
 WALK_TCP="front back" exec sh "$top_srcdir/tests/run-bats.sh" -f "$which" "$top_srcdir/tests/walk/processes.bats" \
