@@ -44,6 +44,7 @@ enum gn_cli_option {
 	GN_CLI_COUNT = 0x40000,
 	GN_CLI_INTERVAL = 0x80000,
 	GN_CLI_TRACE = 0x100000, /* the options of gantry trace */
+	GN_CLI_COPY = 0x200000,  /* the options of gantry copy */
 	GN_CLI_RAW = 0x800,      /* no option: the command parses its words itself */
 };
 
@@ -57,9 +58,10 @@ struct gn_cli {
 	const char *report; /* --report; NULL: not given */
 	const char *listen; /* --listen; NULL: not given */
 	const char *format; /* --format; NULL: not given */
+	const char *state;  /* --state; NULL: not given */
 	struct gn_trace_filter_args trace_filter;
 	bool json;
-	bool options, mdoc, openmetrics, batch, summary;
+	bool options, mdoc, openmetrics, batch, summary, verify;
 	unsigned watch_s;    /* --watch: seconds; 0: not given */
 	unsigned interval_s; /* --interval: seconds; 0: not given */
 	unsigned count;      /* --count; 0: not given */

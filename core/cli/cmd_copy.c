@@ -16,6 +16,7 @@
 
 #define VOLUME "volume:"
 #define GROUP "copy" /* group of options of the role plugin, with `from` and `to` */
+#define N_SETS 4     /* options that the command sets */
 
 /*
  * Get the role of a volume argument: "" for "volume:", "load" for "volume:load", NULL for other
@@ -133,11 +134,14 @@ static int find_role(const struct gn_cli *cli, const char *asked, char **role_p)
  * Format "roles.NAME.copy.from=..." for --set. Quotes keep the value a string, even if the file is
  * named "3".
  */
-static char *set_text(const char *role, const char *key, const char *value)
+static char *set_text(const char *role, const char *key, const char *value, bool is_string)
 {
+	const char *quote = is_string ? "\"" : "";
 	char *text;
 
-	return asprintf(&text, "roles.%s." GROUP ".%s=\"%s\"", role, key, value) < 0 ? NULL : text;
+	return asprintf(&text, "roles.%s." GROUP ".%s=%s%s%s", role, key, quote, value, quote) < 0
+		       ? NULL
+		       : text;
 }
 
 static const json_t *only_role(const json_t *report)
@@ -169,31 +173,58 @@ static int print(const struct gn_cli *cli, const json_t *report)
 	return code;
 }
 
+/*
+ * Append the --set words that make the role copy. texts: out; the caller frees them after the copy.
+ * Returns 0; -1: out of memory.
+ */
+static int add_sets(const struct gn_cli *cli, const char *role, const char *key, const char *file,
+		    struct gn_strlist *sets, char *texts[])
+{
+	const struct {
+		const char *key, *value; /* value NULL: leave the option as the file has it */
+		bool is_string;
+	} rows[N_SETS] = {
+		{key, file, true},
+		{!strcmp(key, "from") ? "to" : "from", "", true},
+		{"state", cli->state, true},
+		{"verify", cli->verify ? "true" : NULL, false},
+	};
+
+	for (size_t i = 0; i < N_SETS; i++) {
+		if (!rows[i].value)
+			continue;
+		texts[i] = set_text(role, rows[i].key, rows[i].value, rows[i].is_string);
+		if (!texts[i])
+			return -1;
+		gn_cli_add_word(sets, texts[i]);
+	}
+	return 0;
+}
+
 static int copy(const struct gn_cli *cli, const char *role, const char *key, const char *file)
 {
 	struct gn_cli copy_cli = *cli;
-	char *text = set_text(role, key, file),
-	     *empty_side = set_text(role, !strcmp(key, "from") ? "to" : "from", "");
+	char *texts[N_SETS] = {NULL};
 	int code;
 
-	if (!text || !empty_side) {
-		free(text);
-		free(empty_side);
-		return gn_cli_fail(GN_EXIT_FAILED, "out of memory");
-	}
 	copy_cli.topology.sets = (struct gn_strlist){0};
 	copy_cli.topology.roles = (struct gn_strlist){0};
 	for (size_t i = 0; i < cli->topology.sets.n; i++)
 		gn_cli_add_word(&copy_cli.topology.sets, cli->topology.sets.word[i]);
-	gn_cli_add_word(&copy_cli.topology.sets, text);
-	gn_cli_add_word(&copy_cli.topology.sets, empty_side);
 	gn_cli_add_word(&copy_cli.topology.roles, role);
-	code = gn_run(&copy_cli, cli->config, true, print);
+	code = add_sets(cli, role, key, file, &copy_cli.topology.sets, texts)
+		       ? gn_cli_fail(GN_EXIT_FAILED, "out of memory")
+		       : gn_run(&copy_cli, cli->config, true, print);
 	gn_strlist_fini(&copy_cli.topology.sets);
 	gn_strlist_fini(&copy_cli.topology.roles);
-	free(text);
-	free(empty_side);
+	for (size_t i = 0; i < N_SETS; i++)
+		free(texts[i]);
 	return code;
+}
+
+static bool is_file_name(const char *name)
+{
+	return name[0] && !strchr(name, '"');
 }
 
 int gn_cli_copy(const struct gn_cli *cli)
@@ -210,8 +241,10 @@ int gn_cli_copy(const struct gn_cli *cli)
 		return gn_cli_fail(
 			GN_EXIT_USAGE,
 			"one of SRC and DST must be \"volume:\" or \"volume:ROLE\", the other a file");
-	if (!file[0] || strchr(file, '"'))
+	if (!is_file_name(file))
 		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is not a valid file name", file);
+	if (cli->state && !is_file_name(cli->state))
+		return gn_cli_fail(GN_EXIT_USAGE, "\"%s\" is not a valid file name", cli->state);
 	if (cli->topology.roles.n > 1 ||
 	    (cli->topology.roles.n && named[0] && strcmp(named, cli->topology.roles.word[0])))
 		return gn_cli_fail(GN_EXIT_USAGE,

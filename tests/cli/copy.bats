@@ -119,6 +119,71 @@ serve() {
 	cmp -n 65536 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/served"
 }
 
+@test "holes of a file stay holes, and nothing is written for them" {
+	serve
+	head -c 1000000 /dev/urandom >"$BATS_TEST_TMPDIR/in"
+	truncate -s 8M "$BATS_TEST_TMPDIR/in"
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf" --json
+	[ "$status" -eq 0 ]
+	says '"bytes": 1003520'
+	gantry copy --verify volume: "$BATS_TEST_TMPDIR/out" -c "$conf"
+	[ "$status" -eq 0 ]
+	cmp "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
+	[ "$(stat -c %b "$BATS_TEST_TMPDIR/out")" -le 4096 ]
+}
+
+# limit - let the target serve 4 MiB each second
+limit() {
+	sed -i 's/backend = /stages = ({ type = "qos"; bandwidth = "4MiB"; burst = "50ms"; }); backend = /' "$conf"
+}
+
+# kill_copy WORDS... - start a copy, and kill it after it has recorded a segment
+kill_copy() {
+	"$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" --state "$BATS_TEST_TMPDIR/state" --verify "$@" \
+		--set roles.load.copy.segment=64KiB --set roles.load.copy.block=32KiB >"$BATS_TEST_TMPDIR/copy.log" 2>&1 3>&- &
+	local copy=$! end=$((SECONDS + 60))
+	until grep -qaP '\x01' <(tail -c +97 "$BATS_TEST_TMPDIR/state" 2>/dev/null); do
+		kill -0 "$copy" && [ "$SECONDS" -lt "$end" ] || { cat "$BATS_TEST_TMPDIR/copy.log"; return 1; }
+	done
+	kill -KILL "$copy"
+	wait "$copy" || true
+	[ -e "$BATS_TEST_TMPDIR/state" ]
+}
+
+@test "a copy that is killed continues" {
+	[ -e "$GANTRY_PLUGINS/qos.so" ] || skip "built without the plugin qos"
+	head -c 4194304 /dev/urandom >"$BATS_TEST_TMPDIR/in"
+	limit
+	serve
+	local words
+	for words in "$BATS_TEST_TMPDIR/in volume:" "volume: $BATS_TEST_TMPDIR/out"; do
+		# shellcheck disable=SC2086 # two words
+		kill_copy $words
+		# shellcheck disable=SC2086
+		gantry copy $words -c "$conf" --state "$BATS_TEST_TMPDIR/state" --verify -v
+		echo "$output"
+		[ "$status" -eq 0 ]
+		says "state: continuing (copied="
+		[[ "$output" =~ "copied: "([0-9]+)" bytes" ]]
+		[ "${BASH_REMATCH[1]}" -gt 0 ]
+		[ ! -e "$BATS_TEST_TMPDIR/state" ]
+	done
+	[ "${BASH_REMATCH[1]}" -lt 8388608 ]
+	cmp -n 4194304 "$BATS_TEST_TMPDIR/in" "$BATS_TEST_TMPDIR/out"
+	[ "$(stat -c %s "$BATS_TEST_TMPDIR/out")" -eq 8388608 ]
+}
+
+@test "a state file that is not one, or that records another copy" {
+	serve
+	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --state "$BATS_TEST_TMPDIR/in"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	says "in: this is not the state of this copy (difference=format): remove the file to copy everything, or name another file"
+	[ "$(stat -c %s "$BATS_TEST_TMPDIR/in")" -eq 3000000 ]
+	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf" --state "$BATS_TEST_TMPDIR/in"
+	[ "$status" -eq 2 ]
+}
+
 @test "no process serves the volume" {
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --set roles.load.connect.timeout=50ms
 	[ "$status" -eq 1 ]

@@ -78,6 +78,27 @@ static void do_read(struct fake_role_host *rh, struct gantry_io *io, const struc
 		((uint8_t *)io->data)[3] ^= 0x01;
 }
 
+/* Report each chunk of FAKE_EXTENT bytes that is all zeroes as a hole. */
+static void do_extents(const struct fake_role_host *rh, const struct gantry_io *io)
+{
+	struct gantry_extents extents = {0};
+	uint32_t at, length;
+
+	for (at = 0; at < io->length; at += length) {
+		const uint8_t *data = rh->data + io->offset + at;
+
+		length = io->length - at < FAKE_EXTENT ? io->length - at : FAKE_EXTENT;
+		if (gantry_extents_add(&extents, length,
+				       data[0] || memcmp(data, data + 1, length - 1)
+					       ? 0
+					       : GANTRY_EXTENT_HOLE | GANTRY_EXTENT_ZERO))
+			break;
+	}
+	gantry_extents_finish(io, &extents);
+	if (rh->bad_extents)
+		((struct gantry_extents *)io->data)->count = GANTRY_EXTENTS_MAX + 1;
+}
+
 static void execute(struct fake_role_host *rh, struct gantry_io *io, const struct fake_fault *f)
 {
 	if (io->opcode == GANTRY_OP_WRITE)
@@ -86,6 +107,8 @@ static void execute(struct fake_role_host *rh, struct gantry_io *io, const struc
 		do_read(rh, io, f);
 	else if (io->opcode == GANTRY_OP_WRITE_ZEROES || io->opcode == GANTRY_OP_DISCARD)
 		memset(rh->data + io->offset, 0, io->length);
+	else if (io->opcode == GANTRY_OP_EXTENTS)
+		do_extents(rh, io);
 	io->status = f && (f->kind == FAKE_STATUS || f->kind == FAKE_HALF_STATUS)
 			     ? (uint16_t)f->status
 			     : GANTRY_S_OK;
@@ -113,7 +136,8 @@ static void check(struct fake_role_host *rh, const struct gantry_io *io)
 
 	rh->n_bad += !(v->ops & 1u << io->opcode) || !io->busy || (io->flags & ~GANTRY_IO_FLAGS);
 	if (gantry_op_has_range(io->opcode)) {
-		rh->n_bad += !io->length || io->length > v->max_io || io->length % v->block_size ||
+		rh->n_bad += !io->length || io->length % v->block_size ||
+			     (gantry_op_has_data(io->opcode) && io->length > v->max_io) ||
 			     io->offset % v->block_size ||
 			     !gantry_range_ok(io->offset, io->length, v->size);
 		rh->last_offset = io->offset;

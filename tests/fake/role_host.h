@@ -17,6 +17,7 @@
 #define FAKE_HELD 32768
 #define FAKE_FAULTS 8
 #define FAKE_REGIONS 16
+#define FAKE_EXTENT 65536 /* bytes: unit of the extents that the volume reports */
 
 enum fake_fault_kind {
 	FAKE_LOST = 1,    /* the write is acknowledged, but not done */
@@ -53,6 +54,7 @@ struct fake_role_host {
 	uint8_t *data, *before; /* before: what the last writes replaced */
 	int inline_completion;  /* complete in submit instead of at the next turn */
 	int newest_first;       /* complete the newest IO first */
+	int bad_extents;        /* extents that break the rules */
 	struct fake_fault faults[FAKE_FAULTS];
 	uint64_t n_ops[GANTRY_OP_COUNT];
 	struct gantry_io *held[FAKE_HELD];

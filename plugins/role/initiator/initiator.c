@@ -64,7 +64,13 @@ static const struct gantry_option copy_options[] = {
 	 "IOs in flight on each lane."},
 	{"size", GANTRY_OPT_SIZE, AT(copy_size), "0", 0, 0, NULL, NULL, "Bytes to copy; 0: all."},
 	{"sparse", GANTRY_OPT_BOOL, AT(copy_sparse), "false", 0, 0, NULL, NULL,
-	 "Write blocks of zeroes as holes: in a file, or in a volume that supports write zeroes."},
+	 "Write blocks of zeroes as holes: in a file, or in a volume that supports write zeroes. Holes of the source stay holes without this option."},
+	{"verify", GANTRY_OPT_BOOL, AT(copy_verify), "false", 0, 0, NULL, NULL,
+	 "Read each segment again after it is copied, and compare file and volume."},
+	{"state", GANTRY_OPT_STRING, AT(copy_state), "", GANTRY_PATH_REPLACE, 0, NULL, NULL,
+	 "State file: it records which segments are copied, so that an interrupted copy with the same file continues. Removed at the end of a complete copy."},
+	{"segment", GANTRY_OPT_SIZE, AT(copy_segment), "256MiB", 512, 1ll << 40, NULL, NULL,
+	 "Bytes that a lane copies before it flushes and records them, with state or verify; less if the copy would not have a segment for each lane."},
 	GANTRY_OPTION_END,
 };
 
@@ -151,7 +157,6 @@ static int initiator_open(const struct gantry_role_host *rh, const void *conf, v
 	in->rh = rh;
 	in->host = rh->host;
 	in->conf = conf;
-	in->fd = -1;
 	choose_source(in);
 	in->lanes = gantry_zalloc_lines(rh->n_lanes * sizeof(*in->lanes));
 	rc = in->lanes ? 0 : -ENOMEM;

@@ -45,10 +45,10 @@ struct initiator_conf {
 	uint64_t block, time_ns, ramp_ns, deadline_ns, offset, size;
 	uint8_t fua;
 	/* copy */
-	const char *copy_from, *copy_to;
-	uint64_t copy_block, copy_size;
+	const char *copy_from, *copy_to, *copy_state;
+	uint64_t copy_block, copy_size, copy_segment;
 	int64_t copy_depth;
-	uint8_t copy_sparse;
+	uint8_t copy_sparse, copy_verify;
 	/* replay */
 	const char *replay_path;
 	uint32_t replay_speed;
@@ -214,9 +214,7 @@ struct initiator {
 	/* -- state of the sources -- */
 	uint64_t session; /* number that is stamped into blocks */
 	uint64_t n_blocks;
-	int fd;
-	uint64_t copy_bytes; /* bytes to copy, without the padding of the last block */
-	int copy_regular;    /* the file is a regular file, not a device */
+	struct copy_job *copy;
 	void *replay;
 };
 

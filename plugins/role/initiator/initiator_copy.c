@@ -1,100 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * initiator_copy.c - copies a file or block device into the volume, or the volume into a file or
- * block device. Each lane copies its own part. It reads and writes the file on its own thread, with
- * the buffer of the IO that moves the same bytes.
+ * block device. A lane reads and writes the file on its own thread, with the buffer of the IO that
+ * moves the same bytes. Holes are not read: the lane writes zeroes, or leaves holes.
+ *
+ * Phases of a segment:
+ *
+ *     COPY --(all IO issued)--> DRAIN --(all IO completed: issue flush or fdatasync)--> SYNC
+ *     SYNC --(completed)--> VERIFY --(all IO completed)--> COPIED --(recorded)--> COPY
+ *
+ * Without copy.state and copy.verify, a lane takes its next segment without waiting for its IOs,
+ * and only its last segment has the later phases. Without copy.verify, VERIFY is empty. A failed IO
+ * stops the lanes, so the segment of this lane stays in its phase.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "initiator.h"
+#include "initiator_copy.h"
 
-struct copy {
-	/* offsets in the volume: next byte to copy, and end of the part of this lane */
-	uint64_t at, end;
-	int ended; /* the last step, a flush or an fdatasync, has been issued */
+#define ZEROES_MAX (16u << 20) /* bytes: limit of one write of zeroes, which has a deadline */
+#define QUERY_MAX (1u << 30)   /* bytes: limit of the range of one query for extents */
+#define AGAIN 1                /* returned by the steps of copy_next(): make another step */
+
+enum copy_phase { COPY, DRAIN, SYNC, VERIFY, COPIED };
+
+struct copy_lane {
+	struct copy_job *job;
+	enum copy_phase phase;
+	bool failed; /* an IO of this lane has failed */
+	bool asking; /* a query for extents is in flight */
+	uint32_t segment;
+	uint64_t first, at, end; /* of the segment, in bytes: start, next byte, end */
+	/*
+	 * Extents of the volume: `piece` is the current one, `next_extent` the index of the next.
+	 * In private memory, because the peer can change the buffer of the IO.
+	 */
+	struct gantry_extents extents;
+	uint32_t next_extent;
+	struct copy_piece piece;
+	uint8_t *compare; /* with copy.verify: content of the file, in->block bytes */
 };
 
-static const char *file_name(const struct initiator *in)
+/* Stop all lanes. Returns whether this is the first failure of the run, the one to log. */
+static bool fail_first(struct lane *lane)
 {
-	return in->source == &copy_in_source ? in->conf->copy_from : in->conf->copy_to;
-}
+	struct copy_lane *copy = lane->work;
+	bool is_first = !atomic_exchange(&lane->in->failed, true);
 
-static int file_error(struct initiator *in, const char *what, int rc)
-{
-	gantry_log_error(in->host, "%s %s: %s", what, file_name(in), strerror(-rc));
-	return rc;
+	copy->failed = true;
+	lane_fail(lane->in);
+	return is_first;
 }
 
 static int file_failed(struct lane *lane, const char *what, int rc)
 {
-	if (!atomic_exchange(&lane->in->failed, true)) /* log only the first failure */
-		file_error(lane->in, what, rc);
-	lane_fail(lane->in);
+	struct copy_lane *copy = lane->work;
+
+	if (fail_first(lane))
+		gantry_log_error(lane->in->host, "%s %s: %s", what, copy->job->path, strerror(-rc));
 	return rc;
 }
 
-/*
- * Open with O_NONBLOCK: otherwise opening a FIFO would block until it has a writer, and the process
- * would not handle signals. file_size() then rejects the FIFO.
- */
-static int open_source(struct initiator *in)
+/* -- before the lanes run -- */
+
+static int prepare(struct initiator *in, bool into_volume)
 {
-	in->fd = open(file_name(in), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return in->fd < 0 ? file_error(in, "cannot open", -errno) : 0;
-}
+	struct copy_job *job = calloc(1, sizeof(*job));
 
-/*
- * The host creates a new file with mode 0600, because other users might not be permitted to read
- * the volume. An existing file keeps its mode, which the user has chosen.
- */
-static int open_destination(struct initiator *in)
-{
-	int fd = in->host->open_file(in->host, file_name(in),
-				     O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK);
-
-	if (fd < 0)
-		return file_error(in, "cannot open", fd);
-	in->fd = fd;
-	return 0;
-}
-
-static void warn_of_readers(const struct initiator *in)
-{
-	struct stat st;
-
-	if (!fstat(in->fd, &st) && S_ISREG(st.st_mode) && (st.st_mode & 077))
-		gantry_log_warn(in->host,
-				"%s: other users may read the copy (mode=%04o): chmod go-rwx %s",
-				file_name(in), (unsigned)st.st_mode & 07777, file_name(in));
-}
-
-/* Determine the size of the open file. Returns 0 or -errno. */
-static int file_size(struct initiator *in, uint64_t *size_p)
-{
-	struct stat st;
-	off_t end;
-
-	if (fstat(in->fd, &st))
-		return file_error(in, "cannot examine", -errno);
-	if (S_ISDIR(st.st_mode))
-		return file_error(in, "cannot copy", -EISDIR);
-	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) {
-		gantry_log_error(in->host,
-				 "%s: only a regular file or a block device can be copied",
-				 file_name(in));
-		return -EINVAL;
-	}
-	in->copy_regular = S_ISREG(st.st_mode);
-	end = lseek(in->fd, 0, SEEK_END);
-	if (end < 0)
-		return file_error(in, "cannot find the size of", -errno);
-	*size_p = (uint64_t)end;
+	if (!job)
+		return -ENOMEM;
+	in->copy = job;
+	job->in = in;
+	job->into_volume = into_volume;
+	job->path = into_volume ? in->conf->copy_from : in->conf->copy_to;
+	job->fd = -1;
+	job->state_fd = -1;
+	/* a buffer also holds extents */
+	in->block = in->conf->copy_block > GANTRY_EXTENTS_BYTES ? in->conf->copy_block
+								: GANTRY_EXTENTS_BYTES;
 	return 0;
 }
 
@@ -102,7 +87,7 @@ static int copy_in_prepare(struct initiator *in)
 {
 	const struct initiator_conf *conf = in->conf;
 	uint64_t size;
-	int rc = open_source(in) ?: file_size(in, &size);
+	int rc = prepare(in, true) ?: copy_file_open_source(in->copy, &size);
 
 	if (rc)
 		return rc;
@@ -112,33 +97,13 @@ static int copy_in_prepare(struct initiator *in)
 				 (unsigned long long)conf->copy_size);
 		return -ERANGE;
 	}
-	in->copy_bytes = conf->copy_size ? conf->copy_size : size;
-	in->block = conf->copy_block;
+	in->copy->bytes = conf->copy_size ? conf->copy_size : size;
 	return 0;
 }
 
 static int copy_out_prepare(struct initiator *in)
 {
-	in->block = in->conf->copy_block;
-	return 0;
-}
-
-/* Set the length of one IO and the number of IOs. */
-static int set_blocks(struct initiator *in)
-{
-	const struct gantry_volume_info *volume = &in->volume;
-	uint64_t block = in->conf->copy_block;
-
-	if (block > volume->max_io)
-		block = volume->max_io;
-	block -= block % volume->block_size;
-	if (!block)
-		block = volume->block_size;
-	in->block = block;
-	in->n_blocks = in->copy_bytes / block + (in->copy_bytes % block != 0);
-	in->target = in->copy_bytes;
-	in->unit = "bytes";
-	return 0;
+	return prepare(in, false);
 }
 
 static int copy_in_fits(const struct initiator *in, const struct gantry_volume_info *volume,
@@ -149,11 +114,15 @@ static int copy_in_fits(const struct initiator *in, const struct gantry_volume_i
 		gantry_option_fault(check, "copy.from", "the volume is read-only");
 		return -EROFS;
 	}
-	if (volume->size && in->copy_bytes > volume->size) {
+	if (volume->size && in->copy->bytes > volume->size) {
 		gantry_option_fault(check, "copy.from", "%s has %llu bytes, the volume only %llu",
-				    in->conf->copy_from, (unsigned long long)in->copy_bytes,
+				    in->conf->copy_from, (unsigned long long)in->copy->bytes,
 				    (unsigned long long)volume->size);
 		return -ENOSPC;
+	}
+	if (in->conf->copy_verify && volume->ops && !gantry_op_in(GANTRY_OP_READ, volume->ops)) {
+		gantry_option_fault(check, "copy.verify", "the volume cannot be read");
+		return -EOPNOTSUPP;
 	}
 	return 0;
 }
@@ -175,87 +144,119 @@ static int copy_out_fits(const struct initiator *in, const struct gantry_volume_
 	return 0;
 }
 
-/*
- * Lock the file, because a target locks the file that it serves. Errors other than EWOULDBLOCK are
- * ignored: a file system need not support locks.
- */
-static int set_size(struct initiator *in)
+/* Set the length of one IO. The buffers of the lanes have at least GANTRY_EXTENTS_BYTES. */
+static void set_block(struct initiator *in)
 {
-	if (flock(in->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		gantry_log_error(in->host,
-				 "%s is in use by another process, perhaps a target that serves it",
-				 in->conf->copy_to);
-		return -EBUSY;
-	}
-	if (ftruncate(in->fd, 0) || ftruncate(in->fd, (off_t)in->copy_bytes))
-		return file_error(in, "cannot set the size of", -errno);
-	return 0;
+	const struct gantry_volume_info *volume = &in->volume;
+	uint64_t block = in->conf->copy_block;
+
+	if (block > volume->max_io)
+		block = volume->max_io;
+	block -= block % volume->block_size;
+	if (!block)
+		block = volume->block_size;
+	in->copy->block = (uint32_t)block;
+	in->block = block > GANTRY_EXTENTS_BYTES ? block : GANTRY_EXTENTS_BYTES;
 }
 
-/* Give a regular file the size of the copy, and check the size of a device. */
-static int prepare_destination(struct initiator *in)
+static int begin(struct initiator *in)
 {
-	uint64_t size;
-	int rc = file_size(in, &size);
+	struct copy_job *job = in->copy;
+	int rc = copy_state_begin(job);
 
 	if (rc)
 		return rc;
-	if (in->copy_regular)
-		return set_size(in);
-	if (size < in->copy_bytes) {
-		gantry_log_error(in->host, "%s has only %llu bytes, the copy %llu",
-				 in->conf->copy_to, (unsigned long long)size,
-				 (unsigned long long)in->copy_bytes);
-		return -ENOSPC;
-	}
+	in->target = copy_state_left(job);
+	in->unit = "bytes";
+	if (in->target < job->bytes)
+		gantry_log_info(in->host, "%s: continuing (copied=%llu bytes of %llu)",
+				in->conf->copy_state, (unsigned long long)(job->bytes - in->target),
+				(unsigned long long)job->bytes);
 	return 0;
+}
+
+static int copy_in_setup(struct initiator *in)
+{
+	set_block(in);
+	return copy_state_open(in->copy) ?: begin(in);
 }
 
 static int copy_out_setup(struct initiator *in)
 {
-	const struct initiator_conf *conf = in->conf;
-	int rc;
+	struct copy_job *job = in->copy;
 
-	in->copy_bytes = conf->copy_size ? conf->copy_size : in->volume.size;
-	rc = open_destination(in) ?: prepare_destination(in) ?: set_blocks(in);
-	if (!rc)
-		warn_of_readers(in);
-	return rc;
+	job->bytes = in->conf->copy_size ? in->conf->copy_size : in->volume.size;
+	set_block(in);
+	return copy_file_open_destination(job)
+		       ?: copy_state_open(job)
+		       ?: copy_file_set_size(job, copy_state_continues(job))
+		       ?: begin(in);
 }
 
 static void copy_teardown(struct initiator *in)
 {
-	if (in->fd >= 0)
-		close(in->fd);
-	in->fd = -1;
+	struct copy_job *job = in->copy;
+
+	if (!job)
+		return;
+	copy_state_close(job);
+	if (job->fd >= 0)
+		close(job->fd);
+	free(job);
+	in->copy = NULL;
 }
 
-static int copy_lane_setup(struct lane *lane)
-{
-	struct initiator *in = lane->in;
-	const struct gantry_volume_info *volume = &in->volume;
-	struct copy *copy = calloc(1, sizeof(*copy));
-	uint64_t last = (in->copy_bytes + volume->block_size - 1) / volume->block_size *
-			volume->block_size;
-	uint64_t each = in->n_blocks / in->n_lanes, more = in->n_blocks % in->n_lanes;
-	uint64_t first = each * lane->index + (lane->index < more ? lane->index : more);
+/* -- segments -- */
 
-	if (!copy)
-		return -ENOMEM;
-	lane->work = copy;
-	copy->at = first * in->block;
-	copy->end = (first + each + (lane->index < more)) * in->block;
-	if (copy->end > last)
-		copy->end = last;
-	if (copy->at > copy->end)
-		copy->at = copy->end;
-	return 0;
+static void begin_phase(struct copy_lane *copy, enum copy_phase phase)
+{
+	copy->phase = phase;
+	copy->at = copy->first;
+	copy->piece = (struct copy_piece){0};
+	copy->extents.count = copy->next_extent = 0;
+}
+
+/* Take the next segment. Returns false: there is none. */
+static bool take_segment(struct copy_lane *copy)
+{
+	const struct copy_job *job = copy->job;
+	const uint64_t block = job->in->volume.block_size;
+	const uint64_t last = (job->bytes + block - 1) / block * block;
+
+	copy->segment = copy_state_take(copy->job);
+	if (copy->segment == job->n_segments)
+		return false;
+	copy->first = copy->segment * job->segment;
+	copy->end = copy->first + job->segment < last ? copy->first + job->segment : last;
+	begin_phase(copy, COPY);
+	return true;
 }
 
 static void copy_lane_teardown(struct lane *lane)
 {
-	free(lane->work);
+	struct copy_lane *copy = lane->work;
+
+	if (copy)
+		free(copy->compare);
+	free(copy);
 	lane->work = NULL;
+}
+
+static int copy_lane_setup(struct lane *lane)
+{
+	struct copy_lane *copy = calloc(1, sizeof(*copy));
+
+	lane->work = copy;
+	if (!copy)
+		return -ENOMEM;
+	copy->job = lane->in->copy;
+	copy->compare = lane->in->conf->copy_verify ? malloc(copy->job->block) : NULL;
+	if (lane->in->conf->copy_verify && !copy->compare)
+		return -ENOMEM;
+	/* a lane without a segment only flushes */
+	if (!take_segment(copy))
+		begin_phase(copy, DRAIN);
+	return 0;
 }
 
 static uint64_t no_wake(struct lane *lane)
@@ -264,131 +265,258 @@ static uint64_t no_wake(struct lane *lane)
 	return 0;
 }
 
-static uint32_t next_length(const struct lane *lane)
+/* -- steps of a lane: they return 0, with an IO to issue; AGAIN; or -errno as for source.next -- */
+
+static bool volume_can(const struct copy_lane *copy, enum gantry_opcode opcode)
 {
-	const struct copy *copy = lane->work;
+	return gantry_op_in(opcode, copy->job->in->volume.ops);
+}
+
+static int ask_for_extents(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
 	uint64_t left = copy->end - copy->at;
 
-	return (uint32_t)(left < lane->in->block ? left : lane->in->block);
-}
-
-/* Returns how many bytes of an IO belong to the file. The remaining bytes are padding. */
-static uint32_t file_bytes(const struct initiator *in, uint64_t offset, uint32_t length)
-{
-	uint64_t left = in->copy_bytes > offset ? in->copy_bytes - offset : 0;
-
-	return left < length ? (uint32_t)left : length;
-}
-
-static int read_file(const struct initiator *in, uint8_t *buf, uint32_t length, uint64_t offset)
-{
-	uint32_t n = file_bytes(in, offset, length);
-
-	for (uint32_t at = 0; at < n;) {
-		ssize_t got = pread(in->fd, buf + at, n - at, (off_t)(offset + at));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got ? -errno : -ENODATA;
-		at += (uint32_t)got;
-	}
-	memset(buf + n, 0, length - n);
+	if (copy->asking)
+		return -EAGAIN;
+	copy->asking = true;
+	lane_fill(lane, io, GANTRY_OP_EXTENTS, copy->at,
+		  left < QUERY_MAX ? (uint32_t)left : QUERY_MAX);
 	return 0;
 }
 
-static int write_file(const struct initiator *in, const uint8_t *buf, uint32_t length,
-		      uint64_t offset)
+/* Store the answer. A volume that breaks the rules of extents has data everywhere. */
+static void store_extents(struct copy_lane *copy, const struct gantry_io *io)
 {
-	uint32_t n = file_bytes(in, offset, length);
+	const uint32_t block = copy->job->in->volume.block_size;
 
-	for (uint32_t at = 0; at < n;) {
-		ssize_t put = pwrite(in->fd, buf + at, n - at, (off_t)(offset + at));
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return put ? -errno : -ENOSPC;
-		at += (uint32_t)put;
-	}
-	return 0;
+	memcpy(&copy->extents, io->data, sizeof(copy->extents));
+	copy->next_extent = 0;
+	if (gantry_extents_are_valid(&copy->extents, io->length, block))
+		return;
+	copy->extents = (struct gantry_extents){.count = 1, .extent = {{.length = io->length}}};
 }
 
-static int is_zero(const uint8_t *buf, uint32_t length)
+/* Get the extent of the volume at copy->at. Returns AGAIN: it is in copy->piece; or a step. */
+static int find_extent(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
+	const struct gantry_extent *extent;
+
+	if (!volume_can(copy, GANTRY_OP_EXTENTS))
+		copy->piece = (struct copy_piece){.end = copy->end};
+	if (copy->piece.end > copy->at)
+		return AGAIN;
+	if (copy->next_extent == copy->extents.count)
+		return ask_for_extents(lane, io);
+	extent = &copy->extents.extent[copy->next_extent++];
+	copy->piece.end = copy->at + extent->length;
+	copy->piece.zero = extent->flags & GANTRY_EXTENT_ZERO;
+	return AGAIN;
+}
+
+static bool is_zero(const uint8_t *buf, uint32_t length)
 {
 	return !buf[0] && !memcmp(buf, buf + 1, length - 1);
 }
 
-static int copy_in_next(struct lane *lane, struct gantry_io *io)
+static uint32_t io_length(const struct copy_lane *copy, struct copy_piece piece, uint32_t limit)
 {
-	struct initiator *in = lane->in;
-	struct copy *copy = lane->work;
-	uint32_t length = next_length(lane);
-	unsigned opcode = GANTRY_OP_WRITE;
-	int rc;
+	uint64_t left = piece.end - copy->at;
 
-	if (!length) {
-		if (lane->queue->n_inflight)
-			return -EAGAIN;
-		if (copy->ended || !(in->volume.ops & 1u << GANTRY_OP_FLUSH))
-			return -ENODATA;
-		copy->ended = 1;
-		lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
-		return 0;
-	}
-	rc = read_file(in, gantry_engine_slot_buffer(lane->queue, io), length, copy->at);
-	if (rc)
-		return file_failed(lane, "cannot read", rc == -ENODATA ? -EIO : rc);
-	if (in->conf->copy_sparse && in->volume.ops & 1u << GANTRY_OP_WRITE_ZEROES &&
-	    is_zero(gantry_engine_slot_buffer(lane->queue, io), length))
-		opcode = GANTRY_OP_WRITE_ZEROES;
+	return left < limit ? (uint32_t)left : limit;
+}
+
+static int issue(struct lane *lane, struct gantry_io *io, enum gantry_opcode opcode,
+		 uint32_t length)
+{
+	struct copy_lane *copy = lane->work;
+
 	lane_fill(lane, io, opcode, copy->at, length);
 	copy->at += length;
 	return 0;
 }
 
-static int copy_done(struct lane *lane, struct gantry_io *io)
+static int write_step(struct lane *lane, struct gantry_io *io)
 {
-	if (io->status == GANTRY_S_OK)
-		gantry_count(&lane->stats->done, file_bytes(lane->in, io->offset, io->length));
-	else if (io->status != GANTRY_S_CANCELED)
-		lane_fail(lane->in); /* a partial copy fails, even with continue_on_error */
-	return 1;
+	struct copy_lane *copy = lane->work;
+	struct copy_piece piece = copy_file_piece(copy->job, copy->at, copy->end);
+	bool can_zero = volume_can(copy, GANTRY_OP_WRITE_ZEROES);
+	uint32_t length = io_length(copy, piece, copy->job->block);
+	uint8_t *buf = gantry_engine_slot_buffer(lane->queue, io);
+	int rc;
+
+	if (piece.zero && can_zero)
+		return issue(lane, io, GANTRY_OP_WRITE_ZEROES, io_length(copy, piece, ZEROES_MAX));
+	rc = copy_file_read(copy->job, buf, length, copy->at);
+	if (rc)
+		return file_failed(lane, "cannot read", rc);
+	if (lane->in->conf->copy_sparse && can_zero && is_zero(buf, length))
+		return issue(lane, io, GANTRY_OP_WRITE_ZEROES, length);
+	return issue(lane, io, GANTRY_OP_WRITE, length);
 }
 
-static int copy_out_next(struct lane *lane, struct gantry_io *io)
+static int read_step(struct lane *lane, struct gantry_io *io)
 {
-	struct copy *copy = lane->work;
-	uint32_t length = next_length(lane);
+	struct copy_lane *copy = lane->work;
+	uint64_t length;
+	int rc = find_extent(lane, io);
 
-	if (!length) {
-		if (lane->queue->n_inflight)
-			return -EAGAIN;
-		if (!copy->ended && fdatasync(lane->in->fd))
-			return file_failed(lane, "cannot sync", -errno);
-		copy->ended = 1;
-		return -ENODATA;
-	}
-	lane_fill(lane, io, GANTRY_OP_READ, copy->at, length);
+	if (rc != AGAIN)
+		return rc;
+	length = copy->piece.end - copy->at;
+	if (!copy->piece.zero || copy_file_zero(copy->job, copy->at, length))
+		return issue(lane, io, GANTRY_OP_READ,
+			     io_length(copy, copy->piece, copy->job->block));
+	gantry_count(&lane->stats->done, copy_file_bytes(copy->job, copy->at, length));
 	copy->at += length;
+	return AGAIN;
+}
+
+/* Skip what is a hole on both sides, and read everything else. */
+static int verify_step(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
+	struct copy_piece piece;
+	int rc = find_extent(lane, io);
+
+	if (rc != AGAIN)
+		return rc;
+	piece = copy->piece;
+	if (piece.zero)
+		piece = copy_file_piece(copy->job, copy->at, piece.end);
+	if (!piece.zero)
+		return issue(lane, io, GANTRY_OP_READ, io_length(copy, piece, copy->job->block));
+	copy->at = piece.end;
+	return AGAIN;
+}
+
+/* Make the segment stable. */
+static int sync_step(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
+
+	copy->phase = SYNC;
+	if (!copy->job->into_volume)
+		return fdatasync(copy->job->fd) ? file_failed(lane, "cannot sync", -errno) : AGAIN;
+	if (!volume_can(copy, GANTRY_OP_FLUSH))
+		return AGAIN;
+	lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
 	return 0;
 }
 
-static int copy_out_done(struct lane *lane, struct gantry_io *io)
+/* The segment is copied: record it, and take the next one. */
+static int next_segment_step(struct copy_lane *copy)
 {
-	struct initiator *in = lane->in;
-	int hole = in->conf->copy_sparse && in->copy_regular && io->status == GANTRY_S_OK &&
-		   is_zero(io->data, io->length);
+	if (copy->segment < copy->job->n_segments && copy_state_mark(copy->job, copy->segment)) {
+		lane_fail(copy->job->in);
+		return -EIO;
+	}
+	return take_segment(copy) ? AGAIN : -ENODATA;
+}
+
+/* All IO of a phase is issued: go to the next phase as soon as all IO has completed. */
+static int end_phase(struct lane *lane, struct gantry_io *io)
+{
+	const struct initiator_conf *conf = lane->in->conf;
+	struct copy_lane *copy = lane->work;
+
+	if (copy->phase == COPY && !*conf->copy_state && !conf->copy_verify && take_segment(copy))
+		return AGAIN;
+	if (lane->queue->n_inflight || copy->failed)
+		return -EAGAIN;
+	switch (copy->phase) {
+	case COPY:
+	case DRAIN:
+		return sync_step(lane, io);
+	case SYNC:
+		begin_phase(copy, conf->copy_verify ? VERIFY : COPIED);
+		return AGAIN;
+	default:
+		return next_segment_step(copy);
+	}
+}
+
+static int copy_next(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
 	int rc;
 
-	if (io->status == GANTRY_S_OK && !hole) {
-		rc = write_file(in, io->data, io->length, io->offset);
-		if (rc) {
-			file_failed(lane, "cannot write", rc);
-			return 1;
-		}
+	do {
+		if (copy->at < copy->end && copy->phase == COPY)
+			rc = copy->job->into_volume ? write_step(lane, io) : read_step(lane, io);
+		else if (copy->at < copy->end && copy->phase == VERIFY)
+			rc = verify_step(lane, io);
+		else
+			rc = end_phase(lane, io);
+	} while (rc == AGAIN);
+	return rc;
+}
+
+/* -- completions -- */
+
+static void compare(struct lane *lane, const struct gantry_io *io)
+{
+	const struct copy_lane *copy = lane->work;
+	const uint8_t *data = io->data;
+	uint64_t n = copy_file_bytes(copy->job, io->offset, io->length), at = 0;
+	int rc = copy_file_read(copy->job, copy->compare, io->length, io->offset);
+
+	if (rc) {
+		file_failed(lane, "cannot read", rc);
+		return;
 	}
-	return copy_done(lane, io);
+	if (!memcmp(copy->compare, data, n))
+		return;
+	while (copy->compare[at] == data[at])
+		at++;
+	if (fail_first(lane))
+		gantry_log_error(
+			lane->in->host,
+			"%s and the volume differ after the copy (offset=%llu, file=%#04x, "
+			"volume=%#04x)",
+			copy->job->path, (unsigned long long)(io->offset + at), copy->compare[at],
+			data[at]);
+}
+
+static void write_file(struct lane *lane, const struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
+	int rc = 0;
+
+	if (!lane->in->conf->copy_sparse || !copy->job->regular || !is_zero(io->data, io->length) ||
+	    copy_file_zero(copy->job, io->offset, io->length))
+		rc = copy_file_write(copy->job, io->data, io->length, io->offset);
+	if (rc)
+		file_failed(lane, "cannot write", rc);
+}
+
+static int copy_done(struct lane *lane, struct gantry_io *io)
+{
+	struct copy_lane *copy = lane->work;
+
+	if (io->opcode == GANTRY_OP_EXTENTS)
+		copy->asking = false;
+	if (io->status != GANTRY_S_OK) {
+		copy->failed = true;
+		if (io->status != GANTRY_S_CANCELED)
+			lane_fail(lane->in); /* even with continue_on_error */
+		return 1;
+	}
+	if (io->opcode == GANTRY_OP_EXTENTS) {
+		store_extents(copy, io);
+		return 0;
+	}
+	if (copy->phase == VERIFY) {
+		compare(lane, io);
+		return 1;
+	}
+	if (io->opcode == GANTRY_OP_READ)
+		write_file(lane, io);
+	if (!copy->failed)
+		gantry_count(&lane->stats->done,
+			     copy_file_bytes(copy->job, io->offset, io->length));
+	return 1;
 }
 
 const struct source copy_in_source = {
@@ -397,11 +525,11 @@ const struct source copy_in_source = {
 	.block_option = "copy.block",
 	.prepare = copy_in_prepare,
 	.fits = copy_in_fits,
-	.setup = set_blocks,
+	.setup = copy_in_setup,
 	.lane_setup = copy_lane_setup,
 	.lane_teardown = copy_lane_teardown,
 	.teardown = copy_teardown,
-	.next = copy_in_next,
+	.next = copy_next,
 	.done = copy_done,
 	.wake_ns = no_wake,
 };
@@ -416,7 +544,7 @@ const struct source copy_out_source = {
 	.lane_setup = copy_lane_setup,
 	.lane_teardown = copy_lane_teardown,
 	.teardown = copy_teardown,
-	.next = copy_out_next,
-	.done = copy_out_done,
+	.next = copy_next,
+	.done = copy_done,
 	.wake_ns = no_wake,
 };

@@ -225,6 +225,289 @@ static void test_copy_beyond_the_end_of_the_volume_fails(void)
 	TEST_ASSERT_EQUAL_INT(-1, access("never-made", F_OK));
 }
 
+/* -- holes -- */
+
+/* Give the file at `path` holes where `content` has zeroes. */
+static void punch_holes(uint32_t size)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	for (uint32_t at = 0; at < size; at += 3 * 65536)
+		TEST_ASSERT_EQUAL_INT(
+			0, fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 65536));
+	close(fd);
+}
+
+static int copy_file_with_holes(unsigned without_op)
+{
+	int status;
+
+	make_file(SIZE - 5);
+	punch_holes(SIZE - 5);
+	rig_init(2, SIZE, 4096);
+	rig.rh.volume.ops &= ~(1u << without_op);
+	memset(rig.rh.data, 0xee, SIZE);
+	status = rig_run(RIG_CONF(setting("copy.from", path), "copy.block=64KiB"));
+	unlink(path);
+	return status;
+}
+
+static void test_holes_of_the_file_are_not_read(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, copy_file_with_holes(GANTRY_OP_NOP));
+	expect_volume(SIZE - 5);
+	TEST_ASSERT_EQUAL_UINT64(6, rig.rh.n_ops[GANTRY_OP_WRITE_ZEROES]);
+	TEST_ASSERT_EQUAL_UINT64(SIZE - 5, reported("progress.done"));
+	TEST_ASSERT_EQUAL_INT(0, copy_file_with_holes(GANTRY_OP_WRITE_ZEROES));
+	expect_volume(SIZE - 5);
+	TEST_ASSERT_EQUAL_UINT64(0, rig.rh.n_ops[GANTRY_OP_WRITE_ZEROES]);
+}
+
+static void expect_file(uint32_t size)
+{
+	static uint8_t back[SIZE];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	TEST_ASSERT_EQUAL_INT64(size, read(fd, back, sizeof(back)));
+	TEST_ASSERT_EQUAL_INT(0, memcmp(back, rig.rh.data, size));
+	close(fd);
+}
+
+static void test_holes_of_the_volume_are_not_read(void)
+{
+	for (int bad = 0; bad < 2; bad++) {
+		make_file(SIZE);
+		rig_init(2, SIZE, 512);
+		rig.rh.bad_extents = bad;
+		memcpy(rig.rh.data, content, SIZE);
+		TEST_ASSERT_EQUAL_INT(
+			0, rig_run(RIG_CONF(setting("copy.to", path), "copy.block=64KiB")));
+		expect_file(SIZE);
+		unlink(path);
+		TEST_ASSERT_EQUAL_UINT64(bad ? 16 : 10, rig.rh.n_ops[GANTRY_OP_READ]);
+		TEST_ASSERT_EQUAL_UINT64(SIZE, reported("progress.done"));
+	}
+}
+
+/* -- a copy that continues -- */
+
+#define STATE "initiator-copy.state"
+#define SEGMENTS "copy.state=" STATE, "copy.segment=64KiB", "copy.block=16KiB", "copy.depth=2"
+
+static const char *const direction[] = {"copy.from", "copy.to"};
+
+/* Prepare a volume and a file with different content; the copy must make them the same. */
+static void begin_copy(int out)
+{
+	unlink(STATE);
+	make_file(SIZE);
+	rig_init(2, SIZE, 512);
+	memset(rig.rh.volume.uuid, 7, sizeof(rig.rh.volume.uuid));
+	if (!out)
+		memset(rig.rh.data, 0xee, SIZE);
+	else
+		memcpy(rig.rh.data, content, SIZE);
+	rig.rh.data[SIZE / 2] ^= (uint8_t)out;
+}
+
+static int run_copy(int out, const char *more)
+{
+	return rig_run(RIG_CONF(setting(direction[out], path), SEGMENTS, more));
+}
+
+static int run_failing_copy(int out, unsigned opcode, uint64_t nth)
+{
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = opcode,
+						     .nth = nth,
+						     .status = GANTRY_S_IO});
+	return run_copy(out, "copy.verify=false");
+}
+
+static void end_copy(void)
+{
+	TEST_ASSERT_EQUAL_INT(-1, access(STATE, F_OK));
+	expect_file(SIZE);
+	unlink(path);
+}
+
+static void test_an_interrupted_copy_continues(void)
+{
+	for (int out = 0; out < 2; out++) {
+		uint64_t first;
+
+		begin_copy(out);
+		TEST_ASSERT_EQUAL_INT(
+			1, run_failing_copy(out, out ? GANTRY_OP_READ : GANTRY_OP_WRITE, 30));
+		first = reported("progress.done");
+		TEST_ASSERT_EQUAL_INT(0, access(STATE, F_OK));
+		TEST_ASSERT_TRUE(fake_logged(&rig.host, "segments: the same copy continues there"));
+		TEST_ASSERT_EQUAL_INT(0, run_copy(out, "copy.verify=false"));
+		TEST_ASSERT_TRUE(fake_logged(&rig.host, "continuing (copied="));
+		TEST_ASSERT_TRUE(reported("progress.done") < SIZE);
+		TEST_ASSERT_TRUE(first + reported("progress.done") >= SIZE);
+		end_copy();
+	}
+}
+
+/* Data in the cache of the store can be lost, so the segment is not copied before the flush. */
+static void test_a_segment_whose_flush_failed_is_copied_again(void)
+{
+	begin_copy(0);
+	rig.rh.inline_completion = 1; /* the lane continues in the turn in which the flush failed */
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_FLUSH,
+						     .nth = 1,
+						     .more = 100,
+						     .status = GANTRY_S_IO});
+	TEST_ASSERT_EQUAL_INT(1, run_copy(0, "copy.verify=false"));
+	memset(rig.rh.data, 0xee, SIZE);
+	memset(rig.rh.faults, 0, sizeof(rig.rh.faults));
+	TEST_ASSERT_EQUAL_INT(0, run_copy(0, "copy.verify=false"));
+	TEST_ASSERT_EQUAL_UINT64(SIZE, reported("progress.done"));
+	end_copy();
+
+	begin_copy(1);
+	device.error = EIO;
+	TEST_ASSERT_EQUAL_INT(1, run_copy(1, "copy.verify=false"));
+	device.error = 0;
+	TEST_ASSERT_EQUAL_INT(0, run_copy(1, "copy.verify=false"));
+	TEST_ASSERT_EQUAL_UINT64(SIZE, reported("progress.done"));
+	end_copy();
+}
+
+/* Overwrite the segments of the file that the state file does not record. */
+static void fill_other_segments(void)
+{
+	static uint8_t garbage[65536];
+	int state = open(STATE, O_RDONLY | O_CLOEXEC), file = open(path, O_WRONLY | O_CLOEXEC);
+	uint8_t copied;
+
+	memset(garbage, 0x55, sizeof(garbage));
+	for (int i = 0; i < 16; i++) {
+		TEST_ASSERT_EQUAL_INT64(1, pread(state, &copied, 1, 96 + i));
+		if (!copied)
+			TEST_ASSERT_EQUAL_INT64(65536, pwrite(file, garbage, 65536, i * 65536));
+	}
+	close(state);
+	close(file);
+}
+
+/* What an interrupted copy has left in the file does not stay where the volume has zeroes. */
+static void test_holes_replace_what_the_file_had(void)
+{
+	begin_copy(1);
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 1));
+	fill_other_segments();
+	TEST_ASSERT_EQUAL_INT(0, run_copy(1, "copy.sparse=true"));
+	end_copy();
+}
+
+static void expect_rejected(int out, const char *difference, const char *more)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "not the state of this copy (difference=%s)", difference);
+	TEST_ASSERT_EQUAL_INT(1, run_copy(out, more));
+	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.host, text), difference);
+	TEST_ASSERT_EQUAL_INT(0, access(STATE, F_OK));
+}
+
+static void test_the_state_of_another_copy_is_rejected(void)
+{
+	static const uint8_t garbage[100] = "not a state file";
+	char first[sizeof(path)];
+	int fd;
+
+	begin_copy(0);
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(0, GANTRY_OP_WRITE, 30));
+	expect_rejected(0, "verify", "copy.verify=true");
+	expect_rejected(0, "bytes to copy", "copy.size=512KiB");
+	rig.rh.volume.uuid[3]++;
+	expect_rejected(0, "volume", "copy.verify=false");
+	rig.rh.volume.uuid[3]--;
+	rig.rh.volume.flags |= GANTRY_VOLUME_VOLATILE;
+	rig.rh.volume.verifier = 5;
+	expect_rejected(0, "content of the volume", "copy.verify=false");
+	rig.rh.volume.flags = 0;
+	expect_rejected(1, "direction", "copy.verify=false");
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT64(1, write(fd, "x", 1));
+	close(fd);
+	expect_rejected(0, "content of the file", "copy.size=1MiB");
+	strcpy(first, path);
+	make_file(SIZE);
+	expect_rejected(0, "file", "copy.verify=false");
+	unlink(first);
+	fd = open(STATE, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT64(100, write(fd, garbage, 100));
+	expect_rejected(0, "format", "copy.verify=false");
+	close(fd);
+	unlink(path);
+	unlink(STATE);
+}
+
+static void test_a_damaged_state_is_rejected(void)
+{
+	int fd;
+
+	begin_copy(0);
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(0, GANTRY_OP_WRITE, 30));
+	fd = open(STATE, O_WRONLY | O_CLOEXEC);
+	TEST_ASSERT_EQUAL_INT64(1, pwrite(fd, "x", 1, 100));
+	expect_rejected(0, "length or content", "copy.verify=false");
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 100));
+	expect_rejected(0, "length or content", "copy.verify=false");
+	close(fd);
+	unlink(path);
+	unlink(STATE);
+}
+
+/* The size of a destination shows that it is not the file of the interrupted copy. */
+static void test_a_destination_without_its_size_is_rejected(void)
+{
+	begin_copy(1);
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 30));
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, 0));
+	expect_rejected(1, "content of the file", "copy.verify=false");
+	unlink(path);
+	unlink(STATE);
+}
+
+/* -- copy.verify -- */
+
+static void test_verify_finds_nothing_in_a_good_copy(void)
+{
+	for (int out = 0; out < 2; out++) {
+		begin_copy(out);
+		TEST_ASSERT_EQUAL_INT(0, run_copy(out, "copy.verify=true"));
+		TEST_ASSERT_EQUAL_UINT64(SIZE, reported("progress.done"));
+		TEST_ASSERT_TRUE(rig.rh.n_ops[GANTRY_OP_READ] >= 10 * 4 * (1u + (unsigned)out));
+		end_copy();
+	}
+}
+
+static void test_verify_finds_a_difference(void)
+{
+	static const struct fake_fault faults[] = {
+		{.kind = FAKE_LOST, .opcode = GANTRY_OP_WRITE, .nth = 3},
+		{.kind = FAKE_FLIPPED, .opcode = GANTRY_OP_WRITE, .nth = 40},
+		{.kind = FAKE_FLIPPED, .opcode = GANTRY_OP_READ, .nth = 1},
+	};
+
+	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		int out = faults[i].opcode == GANTRY_OP_READ;
+
+		begin_copy(out);
+		fake_role_fault(&rig.rh, faults[i]);
+		TEST_ASSERT_EQUAL_INT(1, run_copy(out, "copy.verify=true"));
+		TEST_ASSERT_TRUE(fake_logged(&rig.host, "and the volume differ after the copy"));
+		/* the segment is not recorded: the copy repairs it */
+		TEST_ASSERT_EQUAL_INT(0, run_copy(out, "copy.verify=true"));
+		end_copy();
+	}
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -237,5 +520,15 @@ int main(void)
 	RUN_TEST(test_volume_into_file);
 	RUN_TEST(test_a_device_is_synced);
 	RUN_TEST(test_copy_beyond_the_end_of_the_volume_fails);
+	RUN_TEST(test_holes_of_the_file_are_not_read);
+	RUN_TEST(test_holes_of_the_volume_are_not_read);
+	RUN_TEST(test_an_interrupted_copy_continues);
+	RUN_TEST(test_a_segment_whose_flush_failed_is_copied_again);
+	RUN_TEST(test_holes_replace_what_the_file_had);
+	RUN_TEST(test_the_state_of_another_copy_is_rejected);
+	RUN_TEST(test_a_damaged_state_is_rejected);
+	RUN_TEST(test_a_destination_without_its_size_is_rejected);
+	RUN_TEST(test_verify_finds_nothing_in_a_good_copy);
+	RUN_TEST(test_verify_finds_a_difference);
 	return UNITY_END();
 }

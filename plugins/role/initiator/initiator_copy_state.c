@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * initiator_copy_state.c - the segments of a copy, and its state file.
+ *
+ * A state file is a struct state, followed by one byte for each segment: 1 after the lane has
+ * copied the segment, made it stable and, with copy.verify, compared it. A copy that continues has
+ * the same struct state. The file is removed at the end of a complete copy. It is for this machine:
+ * the numbers have its byte order.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "initiator_copy.h"
+
+#define MAGIC "gntrycpy"
+#define STATE_VERSION 1
+#define SEGMENTS_MAX (1u << 24) /* limit of the segments, and so of the size of a state file */
+
+struct state {
+	char magic[8];
+	uint32_t version;
+	uint32_t into_volume;
+	uint64_t segment, bytes;
+	uint8_t uuid[16];  /* of the volume */
+	uint64_t verifier; /* of a volume with GANTRY_VOLUME_VOLATILE */
+	uint64_t device, inode;
+	uint64_t size, changed_ns; /* of a source */
+	uint64_t verify;
+};
+
+_Static_assert(sizeof(struct state) == 96, "a state file has no padding");
+
+#define FIELD(name) offsetof(struct state, name), sizeof(((struct state *)0)->name)
+
+/* What must be the same for a copy that continues. */
+static const struct {
+	const char *what;
+	size_t at, bytes;
+} fields[] = {
+	{"version", FIELD(version)},
+	{"direction", FIELD(into_volume)},
+	{"volume", FIELD(uuid)},
+	{"content of the volume", FIELD(verifier)},
+	{"bytes to copy", FIELD(bytes)},
+	{"file", offsetof(struct state, device), 2 * sizeof(uint64_t)},
+	{"content of the file", offsetof(struct state, size), 2 * sizeof(uint64_t)},
+	{"verify", FIELD(verify)},
+	{"segment", FIELD(segment)},
+};
+
+static const char *path(const struct copy_job *job)
+{
+	return job->in->conf->copy_state;
+}
+
+static int state_error(const struct copy_job *job, const char *what, int rc)
+{
+	gantry_log_error(job->in->host, "%s %s: %s", what, path(job), strerror(-rc));
+	return rc;
+}
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+static uint64_t count_segments(const struct copy_job *job, uint64_t segment)
+{
+	return job->bytes / segment + (job->bytes % segment != 0);
+}
+
+/* Small enough that each lane has work, and at most SEGMENTS_MAX of them. */
+static uint64_t choose_segment(const struct copy_job *job)
+{
+	const struct initiator *in = job->in;
+	uint64_t share = job->bytes / in->n_lanes + (job->bytes % in->n_lanes != 0);
+	uint64_t segment = in->conf->copy_segment < share ? in->conf->copy_segment : share;
+	uint64_t least = job->bytes / SEGMENTS_MAX;
+
+	segment = round_up(segment ? segment : 1, in->block);
+	return segment > least ? segment : round_up(least + 1, in->block);
+}
+
+static bool is_segment(const struct copy_job *job, uint64_t segment)
+{
+	return segment && segment % job->in->volume.block_size == 0 &&
+	       count_segments(job, segment) <= SEGMENTS_MAX;
+}
+
+/* Describe this copy. Returns 0 or -errno; logs the cause. */
+static int describe(const struct copy_job *job, struct state *state)
+{
+	const struct gantry_volume_info *volume = &job->in->volume;
+	struct stat st;
+
+	*state = (struct state){
+		.magic = MAGIC,
+		.version = STATE_VERSION,
+		.into_volume = job->into_volume,
+		.segment = job->segment,
+		.bytes = job->bytes,
+		.verifier = volume->flags & GANTRY_VOLUME_VOLATILE ? volume->verifier : 0,
+		.verify = job->in->conf->copy_verify,
+	};
+	memcpy(state->uuid, volume->uuid, sizeof(state->uuid));
+	if (fstat(job->fd, &st)) {
+		gantry_log_error(job->in->host, "cannot examine %s: %s", job->path,
+				 strerror(errno));
+		return -errno;
+	}
+	state->device = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
+	state->inode = S_ISBLK(st.st_mode) ? 0 : st.st_ino;
+	if (S_ISREG(st.st_mode) && job->into_volume) {
+		state->size = (uint64_t)st.st_size;
+		state->changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
+				    (uint64_t)st.st_mtim.tv_nsec;
+	} else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size != job->bytes) {
+		state->size = 1; /* a destination without its size has no content of this copy */
+	}
+	return 0;
+}
+
+static int reject(const struct copy_job *job, const char *difference)
+{
+	gantry_log_error(job->in->host,
+			 "%s: this is not the state of this copy (difference=%s): remove the file "
+			 "to copy everything, or name another file",
+			 path(job), difference);
+	return -EINVAL;
+}
+
+static bool is_damaged(const struct copy_job *job)
+{
+	for (uint32_t i = 0; i < job->n_segments; i++)
+		if (job->copied[i] > 1)
+			return true;
+	return false;
+}
+
+/* Read the record of an earlier run. Returns 0 or -errno; logs the cause. */
+static int read_state(struct copy_job *job, uint64_t size)
+{
+	struct state was, now;
+	int rc;
+
+	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was) ||
+	    memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
+		return reject(job, "format");
+	if (is_segment(job, was.segment))
+		job->segment = was.segment;
+	rc = describe(job, &now);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (memcmp((char *)&was + fields[i].at, (char *)&now + fields[i].at,
+			   fields[i].bytes) != 0)
+			return reject(job, fields[i].what);
+	job->n_segments = (uint32_t)count_segments(job, job->segment);
+	job->copied = calloc(job->n_segments + 1u, 1);
+	if (!job->copied)
+		return state_error(job, "cannot read", -ENOMEM);
+	if (size != sizeof(was) + job->n_segments ||
+	    pread(job->state_fd, job->copied, job->n_segments, sizeof(was)) != job->n_segments ||
+	    is_damaged(job))
+		return reject(job, "length or content");
+	return 0;
+}
+
+/* Open the state file of copy.state, and read it if it has content. Returns 0 or -errno. */
+static int open_state(struct copy_job *job)
+{
+	const struct gantry_host *host = job->in->host;
+	struct stat st;
+	int fd = host->open_file(host, path(job), O_RDWR | O_CREAT | O_NOCTTY | O_NONBLOCK);
+
+	if (fd < 0)
+		return state_error(job, "cannot open", fd);
+	job->state_fd = fd;
+	if (fstat(fd, &st))
+		return state_error(job, "cannot examine", -errno);
+	if (!S_ISREG(st.st_mode))
+		return reject(job, "type of the file");
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return state_error(job, "another copy uses", -EBUSY);
+	return st.st_size ? read_state(job, (uint64_t)st.st_size) : 0;
+}
+
+int copy_state_open(struct copy_job *job)
+{
+	int rc;
+
+	job->segment = choose_segment(job);
+	job->n_segments = (uint32_t)count_segments(job, job->segment);
+	rc = *path(job) ? open_state(job) : 0;
+	/* do not remove the file of another copy */
+	if (rc && job->state_fd >= 0) {
+		close(job->state_fd);
+		job->state_fd = -1;
+	}
+	return rc;
+}
+
+int copy_state_begin(struct copy_job *job)
+{
+	struct state state;
+	int rc;
+
+	if (job->state_fd < 0 || job->copied)
+		return 0;
+	job->copied = calloc(job->n_segments + 1u, 1);
+	rc = job->copied ? describe(job, &state) : -ENOMEM;
+	if (rc)
+		return rc;
+	if (ftruncate(job->state_fd, (off_t)(sizeof(state) + job->n_segments)) ||
+	    pwrite(job->state_fd, &state, sizeof(state), 0) != sizeof(state))
+		return state_error(job, "cannot write", -errno);
+	return 0;
+}
+
+bool copy_state_continues(const struct copy_job *job)
+{
+	return job->copied != NULL;
+}
+
+uint64_t copy_state_left(const struct copy_job *job)
+{
+	uint64_t left = 0;
+
+	for (uint32_t i = 0; i < job->n_segments; i++)
+		if (!job->copied || !job->copied[i])
+			left += copy_file_bytes(job, i * job->segment, job->segment);
+	return left;
+}
+
+uint32_t copy_state_take(struct copy_job *job)
+{
+	uint32_t i;
+
+	do
+		i = atomic_fetch_add_explicit(&job->next_segment, 1, memory_order_relaxed);
+	while (i < job->n_segments && job->copied && job->copied[i]);
+	return i < job->n_segments ? i : job->n_segments;
+}
+
+int copy_state_mark(struct copy_job *job, uint32_t segment)
+{
+	const uint8_t copied = 1;
+
+	atomic_fetch_add_explicit(&job->n_copied, 1, memory_order_relaxed);
+	if (job->state_fd >= 0 &&
+	    pwrite(job->state_fd, &copied, 1, (off_t)(sizeof(struct state) + segment)) != 1)
+		return state_error(job, "cannot write", errno ? -errno : -ENOSPC);
+	return 0;
+}
+
+static uint32_t count_copied(const struct copy_job *job)
+{
+	uint32_t n = atomic_load_explicit(&job->n_copied, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < job->n_segments; i++)
+		n += job->copied[i];
+	return n;
+}
+
+void copy_state_close(struct copy_job *job)
+{
+	if (job->state_fd < 0)
+		return;
+	if (job->copied && count_copied(job) == job->n_segments && unlink(path(job)))
+		state_error(job, "cannot remove", -errno);
+	else if (job->copied && count_copied(job) < job->n_segments)
+		gantry_log_info(job->in->host,
+				"%s records %u of %u segments: the same copy continues there",
+				path(job), count_copied(job), job->n_segments);
+	close(job->state_fd);
+	free(job->copied);
+}
