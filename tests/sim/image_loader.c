@@ -12,7 +12,8 @@ extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_p
 	target_LTX_gantry_plugin, file_LTX_gantry_plugin, memory_LTX_gantry_plugin,
 	null_LTX_gantry_plugin, crc_LTX_gantry_plugin, fault_LTX_gantry_plugin,
 	noop_LTX_gantry_plugin, stats_LTX_gantry_plugin, trace_LTX_gantry_plugin,
-	qos_LTX_gantry_plugin, exporter_LTX_gantry_plugin, vhost_user_blk_LTX_gantry_plugin;
+	partition_LTX_gantry_plugin, qos_LTX_gantry_plugin, exporter_LTX_gantry_plugin,
+	vhost_user_blk_LTX_gantry_plugin;
 
 static const struct {
 	const char *name;
@@ -30,6 +31,7 @@ static const struct {
 	{"crc", &crc_LTX_gantry_plugin},
 	{"fault", &fault_LTX_gantry_plugin},
 	{"noop", &noop_LTX_gantry_plugin},
+	{"partition", &partition_LTX_gantry_plugin},
 	{"qos", &qos_LTX_gantry_plugin},
 	{"stats", &stats_LTX_gantry_plugin},
 	{"trace", &trace_LTX_gantry_plugin},

@@ -554,15 +554,26 @@ static uint64_t word_of(const uint64_t *block)
  * Pass the final content of the volumes to the judge, as the last read of each block. A volume of
  * the backend `memory` has ended with its target.
  */
-static void read_volumes(void)
+static void read_volume(uint32_t volume)
 {
 	static uint64_t block[SIM_BLOCK / 8];
+	const uint32_t first = sim_topology_first_block(now);
 
+	for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS + 2 * first; i++) {
+		if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK,
+				 (off_t)i * SIM_BLOCK) != SIM_BLOCK)
+			continue;
+		if (i >= first && i < first + SIM_VOLUME_BLOCKS)
+			sim_judge_store(sim_topology_block(now, volume, i - first), word_of(block));
+		else if (word_of(block) != 0)
+			sim_wrong("a write changed a block outside the partition");
+	}
+}
+
+static void read_volumes(void)
+{
 	for (uint32_t volume = 0; volume < SIM_VOLUMES && !now->topology.memory; volume++)
-		for (uint32_t i = 0; i < SIM_VOLUME_BLOCKS; i++)
-			if (sim_disk_get(sim_topology_volume(volume), block, SIM_BLOCK,
-					 (off_t)i * SIM_BLOCK) == SIM_BLOCK)
-				sim_judge_store(sim_topology_block(now, volume, i), word_of(block));
+		read_volume(volume);
 }
 
 const char *sim_until_over(const struct sim_course *course)

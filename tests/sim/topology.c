@@ -260,6 +260,7 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 }
 
 #define CHUNK_BLOCKS 2u
+#define MARGIN_BLOCKS 8u /* blocks of a store before and after the partition */
 
 /* The gateway alternates between the two targets of the volume; else one follows the other. */
 static bool stripes(const struct sim_scenario *s)
@@ -272,6 +273,14 @@ uint32_t sim_topology_block(const struct sim_scenario *s, uint32_t volume, uint3
 	if (!stripes(s) || volume >= SIM_TARGETS)
 		return volume * SIM_VOLUME_BLOCKS + block;
 	return (block / CHUNK_BLOCKS * SIM_TARGETS + volume) * CHUNK_BLOCKS + block % CHUNK_BLOCKS;
+}
+
+/* The seed decides this without a draw, which would change the other scenarios. */
+uint32_t sim_topology_first_block(const struct sim_scenario *s)
+{
+	const struct sim_topology *t = &s->topology;
+
+	return s->seed % 16 == 5 && !t->memory && !t->exchanges ? MARGIN_BLOCKS : 0;
 }
 
 void sim_topology_print(const struct sim_scenario *s)
@@ -299,6 +308,8 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  lists and extents\n");
 	if (t->memory)
 		fprintf(sim_out, "  backend memory\n");
+	if (sim_topology_first_block(s) != 0)
+		fprintf(sim_out, "  each volume is a partition of its store\n");
 	if (t->guest)
 		fprintf(sim_out, "  client 1 is a guest:%s%s%s%s%s\n",
 			s->jobs[0].guest & SIM_GUEST_FLUSHES ? " flushes" : "",
@@ -391,14 +402,30 @@ static const char *qos_of(uint64_t seed)
 			       "session_bandwidth = \"8MiB\"; burst = \"1ms\"; }";
 }
 
-static void add_stage(struct text *text, const struct sim_stage *stage, uint64_t seed)
+static void add_fault(struct text *text, const struct sim_stage *stage, uint64_t seed)
 {
-	if (stage->delay_us != 0)
-		add(text,
-		    "stages = ( { type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
-		    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; }%s ); ",
-		    (unsigned)seed & 0xffff, stage->delayed, (unsigned long long)stage->delay_us,
-		    stage->dropped, stage->failed, stage->doubled, qos_of(seed));
+	add(text,
+	    "{ type = \"fault\"; seed = %u; delay_rate = \"%u%%\"; delay = \"%lluus\"; "
+	    "drop_rate = \"%u%%\"; error_rate = \"%u%%\"; duplicate_rate = \"%u%%\"; }%s",
+	    (unsigned)seed & 0xffff, stage->delayed, (unsigned long long)stage->delay_us,
+	    stage->dropped, stage->failed, stage->doubled, qos_of(seed));
+}
+
+/* first: first block of the partition; 0: there is none. */
+static void add_stages(struct text *text, const struct sim_stage *stage, uint64_t seed,
+		       uint32_t first)
+{
+	bool faulty = stage->delay_us != 0;
+
+	if (!faulty && first == 0)
+		return;
+	add(text, "stages = ( ");
+	if (faulty)
+		add_fault(text, stage, seed);
+	if (first != 0)
+		add(text, "%s{ type = \"partition\"; offset = \"%u\"; length = \"%u\"; }",
+		    faulty ? ", " : "", first * SIM_BLOCK, SIM_VOLUME_BLOCKS * SIM_BLOCK);
+	add(text, " ); ");
 }
 
 static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind,
@@ -429,7 +456,7 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 		add(text,
 		    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
 		    volume, s->async ? "uring" : "sync");
-	add_stage(text, &s->target_stage, s->seed);
+	add_stages(text, &s->target_stage, s->seed, sim_topology_first_block(s));
 	add(text, "};\n");
 }
 
@@ -447,7 +474,7 @@ static void add_bridge(struct text *text, const struct sim_scenario *s, const ch
 	add(text, " ); ");
 	if (stripes(s))
 		add(text, "mode = \"stripe\"; chunk = \"%u\"; ", CHUNK_BLOCKS * SIM_BLOCK);
-	add_stage(text, &s->gateway_stage, s->seed);
+	add_stages(text, &s->gateway_stage, s->seed, 0);
 	add(text, "};\n");
 }
 
@@ -492,15 +519,16 @@ const char *sim_topology_volume(uint32_t volume)
 	return paths[volume];
 }
 
-/* sparse: the volume is a hole. */
-static void make_volume(uint32_t volume, bool has_uuid, bool sparse)
+/* margin: blocks of the store before and after the volume. sparse: the volume is a hole. */
+static void make_volume(uint32_t volume, uint32_t margin, bool has_uuid, bool sparse)
 {
-	static uint8_t zeroes[SIM_VOLUME_BLOCKS * SIM_BLOCK];
+	static uint8_t zeroes[(SIM_VOLUME_BLOCKS + 2 * MARGIN_BLOCKS) * SIM_BLOCK];
 	const char *path = sim_topology_volume(volume);
 	char uuid[] = UUID;
 
 	uuid[sizeof(uuid) - 2] = (char)('1' + volume);
-	if (sim_disk_put(path, sparse ? NULL : zeroes, sizeof(zeroes)) != 0 ||
+	if (sim_disk_put(path, sparse ? NULL : zeroes,
+			 (SIM_VOLUME_BLOCKS + 2 * margin) * SIM_BLOCK) != 0 ||
 	    (has_uuid && sim_disk_put_attribute(path, "user.gantry.uuid", uuid) != 0))
 		sim_fail("%s cannot be created", path);
 }
@@ -545,7 +573,7 @@ void sim_topology_files(const struct sim_scenario *s)
 		add_load(&text, s, t->shape == SIM_EMBEDDED ? "wire" : "front", i);
 		if (t->shape == SIM_EMBEDDED)
 			add_store(&text, s, "wire", i);
-		make_volume(i, t->exchanges, t->lists);
+		make_volume(i, sim_topology_first_block(s), t->exchanges, t->lists);
 	}
 	end(&text, "/etc/load.conf");
 	begin(&text, s);
@@ -555,5 +583,5 @@ void sim_topology_files(const struct sim_scenario *s)
 	add_disk(&text, s);
 	end(&text, "/etc/disk.conf");
 	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
-		make_volume(i + SIM_TARGETS, true, t->lists);
+		make_volume(i + SIM_TARGETS, 0, true, t->lists);
 }

@@ -84,6 +84,8 @@ void sim_topology_draw_guest(struct sim_scenario *s);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
+/* Returns the first block of each volume in its store; 0: the store is the volume. */
+uint32_t sim_topology_first_block(const struct sim_scenario *s);
 /*
  * Returns the number of a block of a volume of a target, counted over the volumes of the clients: a
  * client's volume v begins at block v * SIM_VOLUME_BLOCKS.
