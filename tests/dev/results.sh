@@ -11,6 +11,7 @@
 passed=0 failed=0 skipped=0
 durations=() # a line for each step
 flaky=() flaky_limit=2
+failures=() # a line for each failed result
 result_line='^(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR): ' # what make check prints for each case
 # what runs the programs of another architecture; empty: this machine runs them
 emulator=()
@@ -20,13 +21,13 @@ result()
 {
 	case $1 in
 	pass) passed=$((passed + 1)) ;;
-	fail) failed=$((failed + 1)); echo "FAILED: $2 ${3:-}" ;;
+	fail) failed=$((failed + 1)) failures+=("$2 ${3:-}"); echo "FAILED: $2 ${3:-}" ;;
 	skip) skipped=$((skipped + 1)); echo "skipped: $2 ${3:-}" ;;
 	esac
 }
 
-# failures LOG - print what the log of a test has about failed cases; 40 lines of both ends of a long text
-failures()
+# print_failures LOG - print what the log of a test has about failed cases; 40 lines of both ends of a long text
+print_failures()
 {
 	awk '
 	function show(i) {
@@ -46,7 +47,7 @@ failures()
 # collect DIR - count the results below build/DIR, and print the skipped tests and the failures
 collect()
 {
-	local trs ok bad skip
+	local trs ok bad skip line
 	while read -r trs; do
 		ok=$(grep -cE '^:test-result: (PASS|XFAIL)' "$trs")
 		skip=$(grep -c '^:test-result: SKIP' "$trs")
@@ -54,7 +55,12 @@ collect()
 		passed=$((passed + ok)) skipped=$((skipped + skip)) failed=$((failed + bad))
 		[ "$skip" -eq 0 ] || grep -hE '^(SKIP:|1\.\.0 ).*# SKIP' "${trs%.trs}.log" |
 			sed "s|^|skipped: ${1%/tests} ${trs##*/}: |"
-		[ "$bad" -eq 0 ] || { echo "FAILED: $trs"; failures "${trs%.trs}.log"; }
+		[ "$bad" -ne 0 ] || continue
+		echo "FAILED: $trs"
+		print_failures "${trs%.trs}.log"
+		while read -r line; do
+			failures+=("${trs#build/}: $line")
+		done < <(sed -nE 's/^:test-result: (FAIL|ERROR|XPASS) //p' "$trs")
 	done < <(find "build/$1" -name '*.trs' | sort)
 }
 
@@ -70,7 +76,7 @@ repeat_failed()
 		[ -f "tests/$name" ] || continue
 		names+=("$name")
 		echo "repeated: $kind $name, which failed:"
-		failures "${trs%.trs}.log"
+		print_failures "${trs%.trs}.log"
 	done < <(grep -lsE '^:test-result: (FAIL|ERROR)' "$dir"/{walk,cli}/*.trs)
 	[ ${#names[@]} -gt 0 ] || return 1
 	"${emulator[@]}" make -C "$dir" -j1 check "$@" TESTS="${names[*]}" >"build/$kind/repeat.log" 2>&1
@@ -104,6 +110,7 @@ summary()
 	[ ${#durations[@]} -eq 0 ] || printf 'step: %s\n' "${durations[@]}"
 	[ ${#flaky[@]} -eq 0 ] || printf 'flaky: %s\n' "${flaky[@]}"
 	[ ${#flaky[@]} -le $flaky_limit ] || result fail "flaky tests" "(number=${#flaky[@]}, limit $flaky_limit)"
+	[ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
 	echo "$passed passed, $failed failed, $skipped skipped, ${#flaky[@]} flaky"
 	[ "$failed" -eq 0 ]
 }

@@ -12,7 +12,7 @@ fails()
 {
 	local name
 	rm -rf build tests
-	passed=0 failed=0 skipped=0 flaky=()
+	passed=0 failed=0 skipped=0 flaky=() failures=()
 	mkdir -p build/x/tests/{walk,cli,unit} tests/{walk,cli,unit}
 	: >tests/walk/good.bats
 	printf ':test-result: PASS case\n:test-result: SKIP case\n' >build/x/tests/walk/good.trs
@@ -64,6 +64,7 @@ is "three are listed and counted as a failure" "flaky: x walk/kill.bats
 flaky: x walk/quotas.bats
 flaky: x cli/copy.bats
 FAILED: flaky tests (number=3, limit 2)
+failed: flaky tests (number=3, limit 2)
 7 passed, 1 failed, 1 skipped, 3 flaky" "$(cat out)"
 is "they fail the run" 1 $rc
 
@@ -71,6 +72,7 @@ fails walk/kill cli/copy
 echo cli/copy >broken
 report
 is "a test that fails again is failed, not flaky" "flaky: x walk/kill.bats
+failed: x/tests/cli/copy.trs: second
 4 passed, 1 failed, 1 skipped, 1 flaky" "$(cat out)"
 is "it fails the run" 1 $rc
 
@@ -78,7 +80,8 @@ fails
 printf ':test-result: FAIL case\n' >build/x/tests/unit/bad.trs
 echo 'not ok 1 - case' >build/x/tests/unit/bad.log
 report
-is "other tests are not repeated" "1 passed, 1 failed, 1 skipped, 0 flaky" "$(cat out)"
+is "other tests are not repeated, and are listed by name" "failed: x/tests/unit/bad.trs: case
+1 passed, 1 failed, 1 skipped, 0 flaky" "$(cat out)"
 
 fails
 printf '%s\n' 'ok 1 - 10-first: case' 'not ok 2 - 20-second: case' 'not ok 3 - 20-second: other' 'not ok 4 - 30-third: case' >first
