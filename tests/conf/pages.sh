@@ -5,7 +5,8 @@
 . "$top_srcdir/tests/tap.sh"
 chmod 700 "$tmp"
 mkdir -m 700 "$tmp/run" "$tmp/files"
-truncate -s 64MiB "$tmp/files/volume0" # replaces a block device
+# replace block devices
+truncate -s 64MiB "$tmp/files/volume0" "$tmp/files/nvme-uuid.7d3c8a52-0f64-4c1e-9b1d-5a2f60c7e811"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 umask 022
