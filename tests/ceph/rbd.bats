@@ -42,8 +42,8 @@ osds() { # SIGNAL - send it to all OSDs
 	done
 }
 
-copy() { # SRC DST
-	timeout 100 "$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" --role load "$1" "$2" >"$dir/copy" 2>"$dir/copy.log" 3>&- ||
+copy() { # SRC DST [ARGUMENT...]
+	timeout 100 "$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" --role load "$@" >"$dir/copy" 2>"$dir/copy.log" 3>&- ||
 		{ cat "$dir/copy.log" "$dir/store.log"; return 1; }
 }
 
@@ -241,6 +241,66 @@ first() { # the target that runs is `first` from now on, so that a second one ca
 	stop store
 	ceph_do rbd rm "$image"
 	refused 'cannot open the image: No such file'
+}
+
+copy_skips() { # BYTES IMAGE [ARGUMENT...] - a copy from a target with these arguments reads BYTES, and equals IMAGE
+	serve store "${@:3}"
+	serve bridge
+	rm -f "$dir/out" "$dir/export"
+	copy volume:load "$dir/out" --json
+	stop bridge store
+	ceph_do rbd export "$2" "$dir/export"
+	[ "$(sum "$dir/export")" = "$(sum "$dir/out")" ]
+	[ "$(stat -c %s "$dir/out")" -eq 134217728 ]
+	holds "$dir/copy" "load.reads.bytes == $1"
+}
+
+@test "a copy reads only the data: an image, a snapshot, a clone, stripes" {
+	head -c 8M /dev/urandom >"$dir/in"
+	truncate -s 100M "$dir/in"
+	head -c 1M /dev/urandom >>"$dir/in"
+	truncate -s 128M "$dir/in"
+	ceph_do rbd import "$dir/in" "$image-h"
+	copy_skips $((9 << 20)) "$image-h" --set "roles.store.backend.image=$image-h"
+	[ "$(sum "$dir/in")" = "$(sum "$dir/out")" ]
+	ceph_do rbd snap create "$image-h@old"
+	ceph_do rbd snap protect "$image-h@old"
+	# the clone has one object of its own, and the data of its parent
+	ceph_do rbd clone "$image-h@old" "$image-c"
+	ceph_do rbd bench --io-type write --io-size 64K --io-total 64K --io-threads 1 "$image-c"
+	copy_skips $((9 << 20)) "$image-c" --set "roles.store.backend.image=$image-c"
+	# the snapshot does not have what was written later
+	ceph_do rbd bench --io-type write --io-size 4M --io-total 128M --io-threads 4 "$image-h"
+	copy_skips $((9 << 20)) "$image-h@old" --set "roles.store.backend.image=$image-h" --set roles.store.backend.snapshot=old
+	# the parts of an object are not together in the image
+	ceph_do rbd import --object-size 1M --stripe-unit 64K --stripe-count 4 "$dir/in" "$image-s"
+	copy_skips $((9 << 20)) "$image-s" --set "roles.store.backend.image=$image-s"
+	# with a cache, all is data
+	copy_skips $((128 << 20)) "$image-s" --set "roles.store.backend.image=$image-s" --set roles.store.backend.cache=true
+}
+
+@test "a cluster that stalls while a diff runs: the copy fails in bounded time, and the next one does not" {
+	head -c 1M /dev/urandom >"$dir/in"
+	truncate -s 32M "$dir/in"
+	ceph_do rbd import "$dir/in" "$image-x"
+	serve store --set "roles.store.backend.image=$image-x"
+	serve bridge
+	osds STOP
+	run copy volume:load "$dir/out"
+	[ "$status" -ne 0 ]
+	osds CONT
+	backend store '.timeout_ops >= 1 and .state == "open"'
+	copy volume:load "$dir/out"
+	[ "$(sum "$dir/in")" = "$(sum "$dir/out")" ]
+	# the target ends while a diff runs
+	osds STOP
+	"$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" --role load volume:load "$dir/none" >"$dir/copy.log" 2>&1 3>&- &
+	pids[copy]=$!
+	until_true backend store '.held_ops > 0'
+	kill -TERM "${pids[store]}"
+	finish store
+	osds CONT
+	[ "$status" -eq 0 ]
 }
 
 @test "a new size reaches the initiator" {

@@ -49,7 +49,8 @@ static const struct gantry_option options[] = {
 static void describe(const struct rbd_conf *conf, struct gantry_volume_info *volume)
 {
 	int read_only = conf->read_only || *conf->snapshot;
-	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH;
+	uint32_t ops = 1u << GANTRY_OP_NOP | 1u << GANTRY_OP_READ | 1u << GANTRY_OP_FLUSH |
+		       1u << GANTRY_OP_EXTENTS;
 
 	if (!read_only)
 		ops |= GANTRY_OPS_WRITE;
@@ -147,9 +148,14 @@ static int open_store(const struct gantry_host *host, const void *arg, void **ba
 		rc = rbd_keeper_start(store);
 	if (rc)
 		goto out_undo_client;
+	rc = rbd_finder_start(store);
+	if (rc)
+		goto out_undo_keeper;
 	*backend_p = store;
 	return 0;
 
+out_undo_keeper:
+	rbd_keeper_stop(store);
 out_undo_client:
 	rbd_client_close(&store->client);
 out_undo_sync:
@@ -240,6 +246,7 @@ static void close_store(void *backend)
 {
 	struct rbd_store *store = backend;
 
+	rbd_finder_stop(store);
 	rbd_keeper_stop(store);
 	rbd_client_close(&store->client);
 	pthread_mutex_destroy(&store->mutex);

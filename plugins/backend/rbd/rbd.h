@@ -2,10 +2,11 @@
 /*
  * rbd.h - internal interface of the rbd backend, which keeps a volume in an image of Ceph.
  *
- *     rbd_client.c  connects to the cluster, opens and locks the image, and closes both
- *     rbd_keeper.c  thread that replaces a client after a timeout, and refreshes the size
- *     rbd_lane.c    executes IO: requests, completions of librbd, and the IO that waits
- *     rbd.c         plugin interface
+ *     rbd_client.c   connects to the cluster, opens and locks the image, and closes both
+ *     rbd_keeper.c   thread that replaces a client after a timeout, and refreshes the size
+ *     rbd_lane.c     executes IO: requests, completions of librbd, and the IO that waits
+ *     rbd_extents.c  thread that finds the holes of the image
+ *     rbd.c          plugin interface
  *
  * All lanes use one image, because librbd grants the exclusive lock to one handle. librbd calls
  * rbd_lane_done() on a thread of its own. It pushes the request to the list of the lane that
@@ -43,6 +44,7 @@
 #define RBD_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -52,8 +54,11 @@
 #include <gantry/backend.h>
 
 #define RBD_MAX_IO (16u << 20)
-#define RBD_MAX_REQUESTS 4096u /* limit of requests per lane */
-#define RBD_ID_BYTES 256       /* size of a buffer for an image id */
+#define RBD_MAX_REQUESTS 4096u     /* limit of requests per lane */
+#define RBD_ID_BYTES 256           /* size of a buffer for an image id */
+#define RBD_DIFF_BLOCKS (1u << 18) /* limit of the blocks of a diff: 1 GiB with blocks of 4 KiB */
+/* result of a request for extents that must be issued again */
+#define RBD_NOT_EXECUTED INT64_MIN
 
 struct rbd_conf {
 	const char *conf;
@@ -91,6 +96,15 @@ enum rbd_state {
 
 LIST_HEAD(rbd_lanes, rbd_lane);
 
+/* The thread that executes GANTRY_OP_EXTENTS. Its requests count as in flight for their lanes. */
+struct rbd_finder {
+	pthread_t thread;
+	sem_t wake;
+	struct rbd_request *todo; /* newest first; __atomic */
+	int ends;                 /* __atomic */
+	uint8_t has_data[RBD_DIFF_BLOCKS];
+};
+
 struct rbd_store {
 	const struct gantry_host *host;
 	const struct rbd_conf *conf;
@@ -111,6 +125,7 @@ struct rbd_store {
 	int must_end, must_fence, must_refresh;
 	/* counters: __atomic relaxed */
 	uint64_t n_errors, n_timeouts, n_fences, n_repeated, n_held;
+	struct rbd_finder finder;
 };
 
 /* What librbd executes for a request. */
@@ -124,8 +139,8 @@ struct rbd_request {
 	struct gantry_io *io;
 	struct rbd_request *next; /* next request in the list that has the request */
 	uint64_t start_ns;        /* when the host submitted it */
-	uint64_t end_ns;          /* when it fails if it still waits */
-	int64_t result;           /* of the step: bytes, 0 or -errno */
+	uint64_t end_ns;          /* when it fails if it still waits: held, or for the finder */
+	int64_t result;           /* of the step: bytes, 0, -errno or RBD_NOT_EXECUTED */
 	uint8_t step;             /* enum rbd_step */
 	uint8_t issued;           /* __atomic: 1 from the issue to the callback of librbd */
 };
@@ -143,7 +158,7 @@ struct rbd_lane {
 	struct rbd_request *done
 		__attribute__((aligned(GANTRY_CACHE_LINE))); /* newest first; __atomic */
 	int armed;     /* __atomic: write to event_fd after the next push */
-	int in_flight; /* __atomic: issued requests whose callback has not returned */
+	int in_flight; /* __atomic: issued requests that rbd_lane_push() has not returned */
 };
 
 /* -- rbd_client.c: these functions block -- */
@@ -173,6 +188,17 @@ void rbd_keeper_changed(void *store);
  */
 void rbd_keeper_failed(struct rbd_store *store, int error);
 
+/* -- rbd_extents.c -- */
+
+int rbd_finder_start(struct rbd_store *store);
+/* No request may be in flight. */
+void rbd_finder_stop(struct rbd_store *store);
+/*
+ * Execute GANTRY_OP_EXTENTS, and return the request by rbd_lane_push(): with RBD_NOT_EXECUTED if
+ * the state is not OPEN any more. The lane has counted the request as in flight.
+ */
+void rbd_finder_issue(struct rbd_store *store, struct rbd_request *r);
+
 /* -- rbd_lane.c -- */
 
 int rbd_lane_create(struct rbd_store *store, uint32_t depth, struct rbd_lane **lane_p);
@@ -181,6 +207,11 @@ int rbd_lane_submit(struct rbd_lane *lane, struct gantry_io *io);
 int rbd_lane_poll(struct rbd_lane *lane);
 int rbd_lane_arm(struct rbd_lane *lane);
 void rbd_lane_disarm(struct rbd_lane *lane);
+/*
+ * Return a request with its result to its lane. Any thread. The lane can complete the request from
+ * then on, but exists until in_flight, which this function decrements last, is 0.
+ */
+void rbd_lane_push(struct rbd_request *r);
 /* Wake the lane if it sleeps. Any thread. */
 void rbd_lane_wake(struct rbd_lane *lane);
 

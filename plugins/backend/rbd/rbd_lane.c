@@ -53,12 +53,17 @@ static void append_held(struct rbd_lane *lane, struct rbd_request *r)
  * Let the request wait for osd_op_timeout at most. It fails before the deadline of its IO, so that
  * the reply reaches the client in time.
  */
-static void hold(struct rbd_lane *lane, struct rbd_request *r)
+static void limit_wait(const struct rbd_lane *lane, struct rbd_request *r)
 {
 	const uint64_t limit = now(lane) + lane->store->conf->osd_op_timeout_ns;
 	const uint64_t due = outcome_due_ns(r->io, lane->store->conf->osd_op_timeout_ns);
 
 	r->end_ns = due < limit ? due : limit;
+}
+
+static void hold(struct rbd_lane *lane, struct rbd_request *r)
+{
+	limit_wait(lane, r);
 	append_held(lane, r);
 	rbd_count(&lane->store->n_held);
 }
@@ -78,13 +83,26 @@ static int changes_image(const struct rbd_request *r)
 	return gantry_op_writes(r->io->opcode) || r->io->opcode == GANTRY_OP_FLUSH;
 }
 
+void rbd_lane_push(struct rbd_request *r)
+{
+	struct rbd_lane *lane = r->lane;
+	struct rbd_request *head = __atomic_load_n(&lane->done, __ATOMIC_RELAXED);
+
+	do
+		r->next = head;
+	while (!__atomic_compare_exchange_n(&lane->done, &head, r, 1, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED));
+	rbd_lane_wake(lane);
+	__atomic_fetch_sub(&lane->in_flight, 1, __ATOMIC_RELEASE);
+}
+
 /*
  * librbd has executed a step. A thread of librbd calls it; several can call it for one lane at the
- * same time. The lane can complete the request from the push on, but exists until in_flight is 0.
+ * same time.
  */
 static void rbd_lane_done(rbd_completion_t completion, void *arg)
 {
-	struct rbd_request *r = arg, *head;
+	struct rbd_request *r = arg;
 	struct rbd_lane *lane = r->lane;
 	int64_t result = rbd_aio_get_return_value(completion);
 
@@ -98,13 +116,7 @@ static void rbd_lane_done(rbd_completion_t completion, void *arg)
 		rbd_count(&lane->store->n_timeouts);
 	if (result < 0 && changes_image(r))
 		rbd_keeper_failed(lane->store, (int)-result);
-	head = __atomic_load_n(&lane->done, __ATOMIC_RELAXED);
-	do
-		r->next = head;
-	while (!__atomic_compare_exchange_n(&lane->done, &head, r, 1, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED));
-	rbd_lane_wake(lane);
-	__atomic_fetch_sub(&lane->in_flight, 1, __ATOMIC_RELEASE);
+	rbd_lane_push(r);
 }
 
 static int start_io(rbd_image_t image, const struct gantry_io *io, rbd_completion_t completion)
@@ -151,6 +163,11 @@ static void issue(struct rbd_lane *lane, struct rbd_request *r)
 			hold(lane, r);
 		return;
 	}
+	if (gantry_unlikely(r->io->opcode == GANTRY_OP_EXTENTS)) {
+		limit_wait(lane, r);
+		rbd_finder_issue(store, r);
+		return;
+	}
 	rc = rbd_aio_create_completion(r, rbd_lane_done, &completion);
 	if (rc == 0) {
 		__atomic_store_n(&r->issued, 1, __ATOMIC_RELEASE);
@@ -173,7 +190,9 @@ static void step_done(struct rbd_lane *lane, struct rbd_request *r)
 {
 	const struct gantry_io *io = r->io;
 
-	if (r->result < 0) {
+	if (gantry_unlikely(r->result == RBD_NOT_EXECUTED)) {
+		issue(lane, r);
+	} else if (r->result < 0) {
 		finish(lane, r, status_of((int)-r->result));
 	} else if (io->opcode == GANTRY_OP_READ && r->result != (int64_t)io->length) {
 		/* the image has become smaller */

@@ -111,6 +111,7 @@ void fake_rbd_reset(void)
 	while (n_late > 0)
 		free(late[--n_late].data);
 	pthread_mutex_unlock(&mutex);
+	fake_rbd_reset_diffs();
 	fake_rbd_setting("rbd_cache", "false");
 	fake_rbd_setting("rbd_blocklist_on_break_lock", "true");
 }
@@ -604,6 +605,20 @@ int rbd_snap_get_id(rbd_image_t image, const char *snapname, uint64_t *snap_id)
 	(void)image;
 	*snap_id = strlen(snapname);
 	return 0;
+}
+
+int fake_rbd_view(const void *arg, const char **data_p, uint64_t *size_p)
+{
+	const struct image *image = arg;
+	int rc = enter(FAKE_RBD_diff);
+
+	pthread_mutex_lock(&mutex);
+	*data_p = volume;
+	*size_p = volume_size;
+	if (rc == 0 && blocked[image->client->number])
+		rc = -ESHUTDOWN;
+	pthread_mutex_unlock(&mutex);
+	return rc;
 }
 
 int rbd_update_watch(rbd_image_t arg, uint64_t *handle, rbd_update_callback_t watch_cb,

@@ -16,7 +16,7 @@
 /* clang-format off */
 #define FAKE_RBD_FNS(X) \
 	X(create) X(conf) X(connect) X(addrs) X(fsid) X(ioctx) X(open) X(lock) X(watch) X(id) \
-	X(size) X(features) X(blocklist) X(osdmap) X(completion) X(submit)
+	X(size) X(features) X(blocklist) X(osdmap) X(completion) X(submit) X(diff)
 /* clang-format on */
 
 enum fake_rbd_fn {
@@ -59,6 +59,20 @@ void fake_rbd_owner(const char *owner);
 void fake_rbd_rename(const char *id);
 /* The image has this setting in its metadata: rbd_cache or rbd_blocklist_on_break_lock. */
 void fake_rbd_setting(const char *name, const char *value);
+/* 1: diffs wait. 0: they are executed. */
+void fake_rbd_hold_diff(int on);
+/* Returns the number of diffs that wait. */
+unsigned fake_rbd_held_diffs(void);
+/* Report the parts of a diff in the reverse order. */
+void fake_rbd_reverse_diff(int on);
+/* Returns the most bytes of the range of a diff since the last reset. */
+uint64_t fake_rbd_longest_diff(void);
+void fake_rbd_reset_diffs(void); /* fake_rbd_reset() calls it */
+/*
+ * Enter a diff, which a test can let fail. out: the data of the image, of FAKE_RBD_BYTES bytes, and
+ * its size. Returns 0 or -errno.
+ */
+int fake_rbd_view(const void *image, const char **data_p, uint64_t *size_p);
 /* Returns the number of clients, images, watches and completions that exist. */
 unsigned fake_rbd_objects(void);
 

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# rbd_mutants.sh - the test of the rbd backend detects seeded bugs: with each mutant of the plugin it must fail
+# rbd_mutants.sh - the tests of the rbd backend detect seeded bugs: with each mutant of the plugin one must fail
 top=${top_srcdir:-$(cd "$(dirname "$0")/../../.." && pwd)}
 build=${top_builddir:-.}
 cc=${CC:-cc}
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 plugin=$top/plugins/backend/rbd
-test=$build/tests/unit/backend/rbd
+tests="$build/tests/unit/backend/rbd $build/tests/unit/backend/rbd-extents"
 
 # file @ sed script @ the bug
 mutants=$top/tests/unit/backend/rbd_mutants.txt
@@ -19,6 +19,14 @@ plugin_of()
 	# shellcheck disable=SC2086 # words
 	"$cc" -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -include "$build/config.h" -I"$top/include" -o "$dir/rbd.so" \
 		"$1"/*.c "$top"/plugins/backend/common/*.c $libs -lpthread
+}
+
+# passes SECONDS - run the tests; a test that hangs counts as failed
+passes()
+{
+	for test in $tests; do
+		timeout "$1" "$test" >"$dir/out" 2>&1 || return 1
+	done
 }
 
 # copied - put the sources where they include "../common"
@@ -41,7 +49,7 @@ plugin_of "$dir/backend/rbd" 2>"$dir/out" || {
 }
 TEST_PLUGINDIR=$dir
 export TEST_PLUGINDIR
-timeout 60 "$test" >"$dir/out" 2>&1 || {
+passes 60 || {
 	echo "Bail out! the test fails without a bug: $(grep -m 1 FAIL "$dir/out")"
 	exit 1
 }
@@ -54,9 +62,9 @@ while IFS="@" read -r file script what; do
 	if cmp -s "$plugin/$file" "$dir/backend/rbd/$file" || ! plugin_of "$dir/backend/rbd" 2>"$dir/out"; then
 		echo "not ok $n - $what (the mutant does not apply)"
 		sed 's/^/# /' "$dir/out"
-	elif timeout 15 "$test" >"$dir/out" 2>&1; then
+	elif passes 15; then
 		echo "not ok $n - $what (not detected)"
-	else # a test that hangs counts as failed
+	else
 		echo "ok $n - $what"
 		grep -m 1 ':FAIL' "$dir/out" | sed 's/^[^:]*:/# /'
 	fi
