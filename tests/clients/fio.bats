@@ -243,6 +243,25 @@ all_answered() { # the target has completed no IO since the last check, and the 
 	holds store.json 'store.sessions_lost == 1'
 }
 
+# Each of 8 writes in flight is held by the target before a gateway is killed, and the other gateway has no other work: the job ends
+# only if its session resumes on the other path each time.
+@test "two gateways, each killed in turn: with resume the job goes on, and all of its writes are verified" {
+	need fault
+	connect_options='resume = "1m"; timeout = "300ms";'
+	store_stages='{ type = "fault"; only = "write"; delay = "1h"; delay_nth = 512; }'
+	two_gateways
+	serve_all
+	serve bridge2
+	on_volume --rw=randwrite --bs=4k --size=64m --iodepth=8 --verify=crc32c &
+	local fio=$!
+	kill_in_turn 8 bridge bridge2 bridge bridge2
+	wait "$fio"
+	status=0
+	well '.jobs[0].write.total_ios == 16384' '.jobs[0].read.total_ios == 16384'
+	stop bridge store
+	holds store.json 'store.sessions_lost == 4'
+}
+
 @test "IO that is never answered: the deadline of the connection ends it" {
 	need fault
 	connect_options='io_timeout = "500ms";'

@@ -341,6 +341,22 @@ gone() { # PID
 	nbd_stop nbd
 }
 
+@test "two gateways, each killed in turn: with resume no request fails, and all of fio's writes are verified" {
+	need fault
+	connect_options='resume = "1m"; timeout = "300ms";'
+	store_stages='{ type = "fault"; only = "write"; delay = "1h"; delay_nth = 128; }'
+	two_gateways
+	serve_all
+	serve bridge2
+	nbd_serve nbd
+	fio_begin --verify=crc32c --size=16m --iodepth=8
+	kill_in_turn 8 bridge bridge2 bridge bridge2
+	finish fio
+	[ "$status" -eq 0 ] || { cat "$dir/fio.log" "$dir/nbd.log"; false; }
+	nbd_stop nbd
+	holds "$dir/store.json" 'store.sessions_lost == 4'
+}
+
 refused() { # a connection that arrives before nbdkit has detected the loss still shares the old session
 	run timeout "$seconds" "$top_builddir/tests/clients/nbdcalls" "$uri" read:0:4096
 	[ "$status" -eq 2 ]

@@ -16,15 +16,6 @@ teardown() {
 	walk_teardown
 }
 
-# The initiator connects to the gateways bridge and bridge2, which both connect to the target.
-two_gateways() {
-	load_connect="( { device = \"front\"; name = \"volume\"; $connect_options },"
-	load_connect+=' { device = "front"; name = "other"; timeout = "300ms"; } )'
-	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
-	            connect = { device = "back"; name = "store"; }; };'
-	topology
-}
-
 # The gateway bridge has two paths to the target: by the gateways bridge2 and bridge3.
 two_paths() {
 	bridge_connect='( { device = "front"; name = "other"; timeout = "300ms"; },'

@@ -135,6 +135,15 @@ topology() {
 	END
 }
 
+# The initiator connects to the gateways bridge and bridge2, which both connect to the target.
+two_gateways() {
+	load_connect="( { device = \"front\"; name = \"volume\"; $connect_options },"
+	load_connect+=' { device = "front"; name = "other"; timeout = "300ms"; } )'
+	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
+	            connect = { device = "back"; name = "store"; }; };'
+	topology
+}
+
 # -- one process --
 
 walk() { # ARGUMENT... - run all roles; sets status
@@ -304,6 +313,20 @@ slay() { # NAME - kill it, and set died
 	kill -KILL "${pids[$1]}"
 	wait "${pids[$1]}" || true
 	unset "pids[$1]"
+}
+
+# Kill each gateway of two_gateways when the stage fault of the target holds N more writes, which are all that the client has in
+# flight. The client makes progress only on the path of the other gateway: a killed one starts again when the next N are held.
+kill_in_turn() { # N NAME...
+	local n=$1 held=0 name last=
+	shift
+	for name in "$@"; do
+		held=$((held + n))
+		until_true live store ".roles.store.stages[0].delayed_ops >= $held"
+		[ -z "$last" ] || serve "$last"
+		slay "$name"
+		last=$name
+	done
 }
 
 # The initiator reports the loss: exit status 1, each IO completed once, those in flight as failed. On a busy machine all answers
