@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh BUILD [--doca|--clients|--tcp|--vhost] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits of the
-# machine and with other programs of the same purpose, measured in the same run. --doca: compare the library for DOCA programs with
-# the transport below it. --clients: compare fio and nbdkit on a gantry volume with the alternatives of these programs. --tcp:
-# compare the path over TCP with bare sockets and with NBD over TCP. --vhost: compare the disk of a virtual machine with the export
-# of qemu-storage-daemon. --tunables [TEXT]: measure the tables of gantry-performance(7) again, all or those that contain the text.
+# bench.sh BUILD [--doca|--clients|--tcp|--vhost|--failover] [--quick] [--json FILE] [--svg FILE] - compare gantry with the limits
+# of the machine and with other programs of the same purpose, measured in the same run.
+# --doca: compare the library for DOCA programs with the transport below it. --clients: compare fio and nbdkit on a gantry volume
+# with the alternatives of these programs. --tcp: compare the path over TCP with bare sockets and with NBD over TCP.
+# --vhost: compare the disk of a virtual machine with the export of qemu-storage-daemon. --tunables [TEXT]: measure the tables of
+# gantry-performance(7) again, all or those that contain the text.
+# --failover [KILLS]: measure how long IO pauses when a gateway is killed (default 200 kills; --quick: 20), with failover.sh.
 #
 # storage.sh has the measures and their goals, peers.sh and clients.sh the other programs, limits/ the limits of the machine.
 #
@@ -19,7 +21,23 @@ usage()
 {
 	echo "usage: ./dev bench [--doca|--clients|--tcp|--vhost] [--quick] [--json FILE] [--svg FILE]"
 	echo "       ./dev bench [--quick] --tunables [TEXT]"
+	echo "       ./dev bench [--quick] --failover [KILLS]"
 	exit "$1"
+}
+
+# failover KILLS - measure the pause at the kill of a gateway over each transport; non-zero: a program failed
+failover()
+{
+	local transport rc=0
+	for transport in shm-comch tcp; do
+		if [ -e "$build/plugins/.libs/$transport.so" ]; then
+			echo "$transport, $1 kills of the gateway in use; goal: failover_p99 below 1000 ms"
+			bash "$here/failover.sh" "$build" "$1" $transport || rc=1
+		else
+			echo "omitted, because it is missing: $transport"
+		fi
+	done
+	return $rc
 }
 
 build=${1:?usage: bench.sh BUILD [ARGUMENTS OF ./dev bench]}
@@ -32,11 +50,12 @@ while [ $# -gt 0 ]; do
 	--tcp) what=tcp ;;
 	--vhost) what=vhost ;;
 	--tunables) what=tunables io_time=150ms ;;
+	--failover) what=failover ;;
 	--quick) pairs=3 ms=50 io_time=100ms budget=75000 idle_s=1 quick=true ;;
 	--json) json=${2:?--json FILE}; shift ;;
 	--svg) svg=${2:?--svg FILE}; shift ;;
 	-h | --help) usage 0 ;;
-	*) [ $what = tunables ] || usage 2 >&2; text=$1 ;;
+	*) [ $what = tunables ] || [ $what = failover ] || usage 2 >&2; text=$1 ;;
 	esac
 	shift
 done
@@ -74,6 +93,11 @@ if [ -z "$cpu1" ]; then
 fi
 [ -f "$build/plugins/.libs/shm-comch.so" ] || { echo "bench: not measured: there is no plugin shm-comch"; exit 0; }
 
+if [ $what = failover ]; then
+	$quick && kills=20 || kills=200
+	failover "${text:-$kills}"
+	exit
+fi
 . "$here/storage.sh"
 [ $what != tunables ] || { . "$here/tunables.sh"; tunables "$text"; exit; }
 . "$here/clients.sh"
