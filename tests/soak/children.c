@@ -17,16 +17,19 @@
 
 #define START_MS 5000 /* limit until a process has installed its handler */
 
-const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client"};
+const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client", "nbdkit"};
 
 void children_init(struct driver *d)
 {
+	static const unsigned first[CHILD_KINDS] = {TARGET, GATEWAY, CLIENT, NBDKIT};
 	struct child *c;
 
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		c = &d->children[i];
-		c->kind = i < GATEWAY ? CHILD_TARGET : i < CLIENT ? CHILD_GATEWAY : CHILD_CLIENT;
-		c->index = i < GATEWAY ? 0 : i < CLIENT ? i - GATEWAY : i - CLIENT;
+		for (unsigned kind = 0; kind < CHILD_KINDS; kind++)
+			if (i >= first[kind])
+				c->kind = (enum child_kind)kind;
+		c->index = i - first[c->kind];
 		snprintf(c->name, sizeof(c->name), "%s%u", child_kinds[c->kind], c->index);
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -34,7 +37,7 @@ void children_init(struct driver *d)
 
 static void run_child(struct driver *d, const struct child *c, const char *seed)
 {
-	char log[128], fd[16], index[16];
+	char log[128], fd[16], index[16], path[128], pid[128];
 	int out;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,6 +46,18 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 	out = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
+	if (c->kind == CHILD_NBDKIT) {
+		store_path(d, 0, path);
+		snprintf(log, sizeof(log), "%s/nbd.sock", d->dir);
+		snprintf(pid, sizeof(pid), "%s/nbd.pid", d->dir);
+		/*
+		 * with several threads for a connection, nbdkit 1.32 can abort when its client is
+		 * killed: Assertion `sock >= 0' failed
+		 */
+		execlp("nbdkit", "nbdkit", "-f", "-t", "1", "-P", pid, "-U", log, "file", path,
+		       (char *)NULL);
+		_exit(127);
+	}
 	if (c->kind != CHILD_CLIENT) {
 		execl(d->program, "gantry", "run", d->conf, "--role", c->name, (char *)NULL);
 		_exit(127);
@@ -270,7 +285,8 @@ int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *wh
 int all_run(struct driver *d)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)
-		if (!d->children[i].pid || d->children[i].stopped || d->children[i].ending)
+		if (d->children[i].used &&
+		    (!d->children[i].pid || d->children[i].stopped || d->children[i].ending))
 			return 0;
 	return 1;
 }
@@ -285,25 +301,39 @@ int no_child(struct driver *d)
 
 static int no_client(struct driver *d)
 {
-	for (unsigned i = CLIENT; i < CHILDREN; i++)
+	for (unsigned i = CLIENT; i < NBDKIT; i++)
 		if (d->children[i].pid)
 			return 0;
 	return 1;
+}
+
+static int no_server(struct driver *d)
+{
+	for (unsigned i = 0; i < CLIENT; i++)
+		if (d->children[i].pid)
+			return 0;
+	return 1;
+}
+
+static void term_some(struct driver *d, unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++)
+		if (d->children[i].pid && d->children[i].ending != SIGTERM)
+			child_term(d, &d->children[i], -1);
 }
 
 int end_all(struct driver *d)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)
 		d->children[i].restart_at = 0;
-	for (unsigned i = CLIENT; i < CHILDREN; i++)
-		if (d->children[i].pid && d->children[i].ending != SIGTERM)
-			child_term(d, &d->children[i], -1);
+	term_some(d, CLIENT, NBDKIT);
 	if (wait_for(d, no_client, "wait for the end of all clients"))
 		return -1;
-	for (unsigned i = 0; i < CLIENT; i++)
-		if (d->children[i].pid && d->children[i].ending != SIGTERM)
-			child_term(d, &d->children[i], -1);
-	return wait_for(d, no_child, "wait for the end of all servers");
+	term_some(d, 0, CLIENT);
+	if (wait_for(d, no_server, "wait for the end of all servers"))
+		return -1;
+	term_some(d, NBDKIT, CHILDREN);
+	return wait_for(d, no_child, "wait for the end of nbdkit");
 }
 
 void kill_all(struct driver *d)

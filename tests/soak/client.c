@@ -159,6 +159,8 @@ static int session_lost(int result)
 
 static void on_failure(struct slot *s, int result)
 {
+	if (result == -EIO && s->op == OP_FLUSH && journal->flush_may_fail)
+		return;             /* it has made nothing stable */
 	if (result == -ECANCELED) { /* the IO was never started */
 		for (uint32_t b = s->first; b < s->first + s->n; b++)
 			if (s->op == OP_WRITE || s->op == OP_ZEROES || s->op == OP_DISCARD)

@@ -11,18 +11,30 @@
 
 #include "soak/soak.h"
 
-enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_KINDS };
+enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_NBDKIT, CHILD_KINDS };
 extern const char *const child_kinds[CHILD_KINDS];
 
-#define TARGET 0u
-#define GATEWAY 1u /* index of the first of two gateways */
-#define CLIENT 3u  /* index of the first of three clients */
-#define CHILDREN (CLIENT + SOAK_CLIENTS)
+#define TARGET 0u  /* index of the first of two targets */
+#define GATEWAY 2u /* index of the first of two gateways */
+#define CLIENT 4u  /* index of the first of three clients */
+#define NBDKIT (CLIENT + SOAK_CLIENTS)
+#define CHILDREN (NBDKIT + 1)
+
+/* How the processes of a round are connected. */
+struct topology {
+	const char *name;
+	unsigned targets; /* more than one: the gateways stripe the volume */
+	int paths;        /* each client names both gateways, and finds the one that runs */
+	int nbdkit;       /* the target is a client of nbdkit, which serves the file */
+	int scratch;      /* the round has files of its own: its volume has another UUID */
+};
+#define STRIPE_CHUNK (4 * SOAK_BLOCK)
 
 struct child {
 	char name[16]; /* name of its role and of its log */
 	enum child_kind kind;
 	unsigned index; /* number within its kind */
+	int used;       /* the topology of the round has this process */
 	pid_t pid;      /* 0: does not run */
 	int ending;     /* signal by which the driver ends the process; 0: the process must run */
 	int stopped;
@@ -40,7 +52,8 @@ struct options {
 	uint64_t kills, writes;  /* the run ends when both are reached */
 	uint64_t seconds, limit; /* seconds: length of the run instead; limit: most seconds */
 	uint64_t seed;
-	const char *bug; /* name of a seeded bug, for the self test */
+	const char *bug;                 /* name of a seeded bug, for the self test */
+	const struct topology *topology; /* of all rounds; NULL: that of the schedule */
 	/* over a network: options of the device of the gateways, and of all other processes */
 	const char *near, *far;
 	const char *near_ip, *far_ip; /* IP addresses of near and far */
@@ -57,6 +70,7 @@ struct driver {
 	char dir[64], conf[96], store[96];
 	char program[512], client[512];
 	uint64_t rng, began;
+	const struct topology *topology; /* of this round */
 	struct child children[CHILDREN];
 	unsigned gateway_of[SOAK_CLIENTS]; /* the gateway for the next session of each client */
 	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, moves, fail_overs;
@@ -103,7 +117,7 @@ int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *wh
 int wait_ms(struct driver *d, uint64_t ms);
 int all_run(struct driver *d);
 int no_child(struct driver *d);
-/* End all processes by SIGTERM: clients, gateways, target. Non-zero: an error was reported. */
+/* End all processes by SIGTERM: clients, servers, nbdkit. Non-zero: an error was reported. */
 int end_all(struct driver *d);
 /* Kill all processes without checks, at the end of the driver. */
 void kill_all(struct driver *d);
@@ -125,9 +139,13 @@ int check_usage(struct driver *d, const struct child *c, const struct usage *bas
 int check_files(struct driver *d);
 
 /* -- store.c -- */
+/* Make the files of the topology. */
 int store_create(struct driver *d);
-/* Compare the file with the journal. Precondition: no process runs. */
+/* The path of the file of target i of the topology. */
+void store_path(const struct driver *d, unsigned i, char path[128]);
+/* Compare the files with the journal. Precondition: no process runs. */
 int store_check(struct driver *d);
+void store_remove(struct driver *d);
 /* Change the file, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
 /*
@@ -138,6 +156,8 @@ int store_exchange(struct driver *d);
 int store_return(struct driver *d);
 
 /* -- rounds.c -- */
+/* Returns the topology of this name, or NULL. */
+const struct topology *topology_find(const char *name);
 int run_rounds(struct driver *d);
 int finished(const struct driver *d);
 uint64_t total_kills(const struct driver *d);

@@ -5,7 +5,8 @@
  * Each client connects to a service with its own name. The directory of the device has the socket
  * volumeK.sock of gateway K, and a symbolic link clientN.sock to one of these sockets. The next
  * connection of client N goes through the gateway that the link names at that time; an existing
- * connection is not affected. Over a network, each client keeps its gateway.
+ * connection is not affected. Over a network, each client keeps its gateway. In a topology with
+ * paths, the clients name the sockets of both gateways instead.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ int front_begin(struct driver *d)
 int front_move(struct driver *d, unsigned gateway)
 {
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
-		if (d->options.near || d->gateway_of[i] != gateway ||
+		if (d->options.near || d->topology->paths || d->gateway_of[i] != gateway ||
 		    !strcmp(d->options.bug, "stay"))
 			continue;
 		if (point(d, i, (gateway + 1) % GATEWAYS))

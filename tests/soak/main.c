@@ -5,12 +5,17 @@
  *
  *     soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] [--pace MS] [--keep]
  *     [--verbose]
- *          [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]
+ *          [--topology NAME] [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]
  *     soak --self-test      shows that each kind of error is found
  *
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
- * the volume through either gateway (front.c). With --near and --far they run over the network
- * between these two devices: gateways have the options of the device NEAR, all others those of FAR.
+ * the volume through either gateway (front.c). Some rounds have another topology, with --topology
+ * all: "stripe", in which the gateways stripe the volume over two targets; "failover", in which the
+ * clients name both gateways as paths; "nbd", in which nbdkit serves the file to the target.
+ *
+ * With --near and --far the processes run over the network between these two devices: gateways
+ * have the options of the device NEAR, all others those of FAR. All rounds are plain then, unless
+ * --topology names another one.
  * For TCP on loopback, both are 'transport = "tcp";', with two addresses in 127.0.0.0/8.
  * They use a new directory in TMPDIR.
  *
@@ -108,7 +113,7 @@ static int set_up(struct driver *d)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	children_init(d);
-	return store_create(d);
+	return 0;
 }
 
 static void print_records(const struct driver *d)
@@ -145,12 +150,12 @@ static void summarize(const struct driver *d)
 	       "anonymous-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->anon_growth, N(d->blocks_checked));
-	printf("soak: kills: client=%llu gateway=%llu target=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
+	printf("soak: kills: client=%llu gateway=%llu target=%llu nbdkit=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
 	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
 	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]), N(d->kills[CHILD_TARGET]),
-	       N(d->stops), N(d->terms), N(d->fail_overs), N(d->moves), N(d->exchanges),
-	       N(d->losses), N(total_writes(d)), N(reads), N(blocks),
+	       N(d->kills[CHILD_NBDKIT]), N(d->stops), N(d->terms), N(d->fail_overs), N(d->moves),
+	       N(d->exchanges), N(d->losses), N(total_writes(d)), N(reads), N(blocks),
 	       atomic_load(&d->journal->n_records));
 }
 
@@ -187,6 +192,7 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] "
 		"[--pace MS] [--keep] [--verbose]\n"
+		"            [--topology plain|stripe|failover|nbd]\n"
 		"            [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]\n"
 		"       soak --self-test\n");
 	return 2;
@@ -195,12 +201,12 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{"kills", 1, NULL, 'k'}, {"writes", 1, NULL, 'w'},  {"seconds", 1, NULL, 's'},
-		{"limit", 1, NULL, 'l'}, {"seed", 1, NULL, 'S'},    {"pace", 1, NULL, 'p'},
-		{"keep", 0, NULL, 'K'},  {"verbose", 0, NULL, 'v'}, {"self-test", 0, NULL, 't'},
-		{"bug", 1, NULL, 'b'},   {"hang-ms", 1, NULL, 'h'}, {"near", 1, NULL, 'n'},
-		{"far", 1, NULL, 'f'},   {"near-ip", 1, NULL, 'N'}, {"far-ip", 1, NULL, 'F'},
-		{NULL, 0, NULL, 0},
+		{"kills", 1, NULL, 'k'},    {"writes", 1, NULL, 'w'},  {"seconds", 1, NULL, 's'},
+		{"limit", 1, NULL, 'l'},    {"seed", 1, NULL, 'S'},    {"pace", 1, NULL, 'p'},
+		{"keep", 0, NULL, 'K'},     {"verbose", 0, NULL, 'v'}, {"self-test", 0, NULL, 't'},
+		{"bug", 1, NULL, 'b'},      {"hang-ms", 1, NULL, 'h'}, {"near", 1, NULL, 'n'},
+		{"far", 1, NULL, 'f'},      {"near-ip", 1, NULL, 'N'}, {"far-ip", 1, NULL, 'F'},
+		{"topology", 1, NULL, 'T'}, {NULL, 0, NULL, 0},
 	};
 	static struct driver d = {
 		.options = {.kills = 200, .writes = 200000, .bug = "", .hang_ms = 90000}};
@@ -249,6 +255,11 @@ int main(int argc, char **argv)
 			break;
 		case 'F':
 			d.options.far_ip = optarg;
+			break;
+		case 'T':
+			d.options.topology = topology_find(optarg);
+			if (!d.options.topology)
+				return usage();
 			break;
 		case 'v':
 			d.options.verbose = 1;

@@ -6,11 +6,14 @@
  * through the other one; a storm of events; pause the clients; measure again; end all processes;
  * compare the store with the journal. The kinds of rounds alternate: events hit only clients, only
  * gateways, all processes; the volume is exchanged; a target has its volume in memory. A process
- * without events must hold no more resources at the end than at the first measurement.
+ * without events must hold no more resources at the end than at the first measurement. The
+ * topologies alternate too.
  */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "soak/driver.h"
 
@@ -26,11 +29,32 @@ enum round_kind {
 	ROUND_KINDS
 };
 
-static const enum round_kind schedule[] = {
-	ROUND_CLIENTS, ROUND_ALL,    ROUND_GATEWAYS, ROUND_EXCHANGE,
-	ROUND_ALL,     ROUND_MEMORY, ROUND_ALL,
+enum topology_kind { PLAIN, STRIPE, FAILOVER, NBD, TOPOLOGIES };
+
+static const struct topology topologies[TOPOLOGIES] = {
+	[PLAIN] = {"plain", 1, 0, 0, 0},
+	[STRIPE] = {"stripe", 2, 0, 0, 1},
+	[FAILOVER] = {"failover", 1, 1, 0, 0},
+	[NBD] = {"nbd", 1, 0, 1, 1},
+};
+
+static const struct {
+	enum round_kind kind;
+	enum topology_kind topology;
+} schedule[] = {
+	{ROUND_CLIENTS, PLAIN}, {ROUND_ALL, PLAIN},      {ROUND_GATEWAYS, PLAIN},
+	{ROUND_ALL, STRIPE},    {ROUND_EXCHANGE, PLAIN}, {ROUND_ALL, FAILOVER},
+	{ROUND_MEMORY, PLAIN},  {ROUND_ALL, NBD},
 };
 #define SCHEDULE (sizeof(schedule) / sizeof(schedule[0]))
+
+const struct topology *topology_find(const char *name)
+{
+	for (unsigned i = 0; i < TOPOLOGIES; i++)
+		if (!strcmp(topologies[i].name, name))
+			return &topologies[i];
+	return NULL;
+}
 
 uint64_t total_kills(const struct driver *d)
 {
@@ -100,13 +124,13 @@ static void write_devices(const struct driver *d, const struct round *r, FILE *f
 			d->dir, d->dir, r->mapped ? "true" : "false");
 }
 
-static void at_target(const struct driver *d, char at[160], int listens)
+static void at_target(const struct driver *d, char at[160], int listens, unsigned i)
 {
 	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; name = \"%s:7471\";",
-			 listens ? "store" : "near", d->options.far_ip);
+		snprintf(at, 160, "device = \"%s\"; name = \"%s:%u\";", listens ? "store" : "near",
+			 d->options.far_ip, 7471 + 10 * i);
 	else
-		snprintf(at, 160, "device = \"back\"; name = \"store\";");
+		snprintf(at, 160, "device = \"back\"; name = \"store%u\";", i);
 }
 
 static void at_gateway(const struct driver *d, char at[160], int listens, unsigned i)
@@ -116,55 +140,101 @@ static void at_gateway(const struct driver *d, char at[160], int listens, unsign
 			 d->options.near_ip, 7472 + i % (CLIENT - GATEWAY));
 	else
 		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";",
-			 listens ? "volume" : "client", i);
+			 listens || d->topology->paths ? "volume" : "client", i);
+}
+
+static void write_targets(const struct driver *d, const struct round *r, FILE *f)
+{
+	char text[160], at[160], path[128];
+
+	stages(d, r, CHILD_TARGET, text);
+	for (unsigned i = 0; i < d->topology->targets; i++) {
+		at_target(d, at, 1, i);
+		store_path(d, i, path);
+		fprintf(f,
+			"  target%u = { role = \"target\"; lanes = %u; %s\n"
+			"              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
+			"              backend = { ",
+			i, r->lanes, text, at, r->heartbeat);
+		/*
+		 * prefault all memory, and use few bounce buffers: memory that is faulted in later
+		 * would look like a leak
+		 */
+		if (r->memory)
+			fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n",
+				SOAK_BLOCKS * SOAK_BLOCK);
+		else if (d->topology->nbdkit)
+			fprintf(f,
+				"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; quiesce_time = \"0s\"; }; };\n",
+				d->dir);
+		else
+			fprintf(f,
+				"type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n",
+				path, r->direct ? "true" : "false", r->sync ? "sync" : "auto");
+	}
+}
+
+/* Write `connect` of a gateway. */
+static void write_to_targets(const struct driver *d, const struct round *r, FILE *f)
+{
+	const unsigned n = d->topology->targets;
+	char to[160];
+
+	if (n > 1)
+		fprintf(f, "mode = \"stripe\"; chunk = \"%u\"; ", STRIPE_CHUNK);
+	for (unsigned i = 0; i < n; i++) {
+		at_target(d, to, 0, i);
+		fprintf(f, "%s{ %s heartbeat = \"%ums\"; }", i ? ", " : "connect = ( ", to,
+			r->heartbeat);
+	}
+	fprintf(f, " );");
+}
+
+/* Write `connect` of a client: its gateway, or both as paths, its own first. */
+static void write_to_gateways(const struct driver *d, const struct round *r, unsigned client,
+			      FILE *f)
+{
+	const int paths = d->topology->paths, stays = !strcmp(d->options.bug, "stay");
+	const unsigned n = CLIENT - GATEWAY, n_paths = paths && !stays ? n : 1;
+	char to[160];
+
+	for (unsigned i = 0; i < n_paths; i++) {
+		at_gateway(d, to, 0, paths ? (client + i) % n : client);
+		fprintf(f,
+			"%s{ %s heartbeat = \"%ums\"; io_timeout = \"%ums\"; timeout = \"%s\"; "
+			"resume = \"40s\"; }",
+			i ? ",\n                " : "connect = ( ", to, r->heartbeat, r->io_timeout,
+			n_paths > 1 ? "500ms" : "40s");
+	}
+	fprintf(f, " );");
 }
 
 static int write_conf(struct driver *d, const struct round *r)
 {
 	FILE *f = fopen(d->conf, "we");
-	char text[160], at[160], to[160];
+	char text[160], at[160];
 
 	if (!f)
 		return -1;
 	fprintf(f, "runtime = { stat = false; log = \"info\"; };\n");
 	write_devices(d, r, f);
-	stages(d, r, CHILD_TARGET, text);
-	at_target(d, at, 1);
-	at_target(d, to, 0);
-	fprintf(f,
-		"roles = {\n"
-		"  target0 = { role = \"target\"; lanes = %u; %s\n"
-		"              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
-		"              backend = { ",
-		r->lanes, text, at, r->heartbeat);
-	/*
-	 * prefault all memory, and use few bounce buffers: memory that is faulted in later would
-	 * look like a leak
-	 */
-	if (r->memory)
-		fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n",
-			SOAK_BLOCKS * SOAK_BLOCK);
-	else
-		fprintf(f,
-			"type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n",
-			d->store, r->direct ? "true" : "false", r->sync ? "sync" : "auto");
+	fprintf(f, "roles = {\n");
+	write_targets(d, r, f);
 	stages(d, r, CHILD_GATEWAY, text);
 	for (unsigned i = 0; i < CLIENT - GATEWAY; i++) {
 		at_gateway(d, at, 1, i);
 		fprintf(f,
 			"  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
-			"               listen = { %s heartbeat = \"%ums\"; };\n"
-			"               connect = { %s heartbeat = \"%ums\"; }; };\n",
-			i, r->lanes, text, at, r->heartbeat, to, r->heartbeat);
+			"               listen = { %s heartbeat = \"%ums\"; };\n               ",
+			i, r->lanes, text, at, r->heartbeat);
+		write_to_targets(d, r, f);
+		fprintf(f, " };\n");
 	}
 	stages(d, r, CHILD_CLIENT, text);
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
-		at_gateway(d, to, 0, i);
-		fprintf(f,
-			"  client%u = { role = \"initiator\"; %s\n"
-			"              connect = { %s heartbeat = \"%ums\"; io_timeout = \"%ums\";\n"
-			"                          timeout = \"40s\"; resume = \"40s\"; }; };\n",
-			i, text, to, r->heartbeat, r->io_timeout);
+		fprintf(f, "  client%u = { role = \"initiator\"; %s\n              ", i, text);
+		write_to_gateways(d, r, i, f);
+		fprintf(f, " };\n");
 	}
 	fprintf(f, "};\n");
 	return fclose(f);
@@ -249,7 +319,7 @@ static int event(struct driver *d, const struct round *r)
 
 	do
 		victim = &d->children[draw(d, CHILDREN)];
-	while (!(r->victims & (1u << victim->kind)));
+	while (!victim->used || !(r->victims & (1u << victim->kind)));
 	what = draw(d, 100);
 	stop = draw(d, 4) ? draw(d, 300) : draw(d, 3000);
 	restart = draw(d, 3) ? 0 : (int)draw(d, 200);
@@ -333,7 +403,7 @@ static int exchange(struct driver *d, const struct round *r)
 		return -1;
 	child_start(d, target);
 	/* an event also hits a gateway or client */
-	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, CHILDREN - GATEWAY)] : NULL;
+	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, NBDKIT - GATEWAY)] : NULL;
 	if (also && also->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, also->index))
 		return -1;
 	if (also)
@@ -357,6 +427,19 @@ static int exchange(struct driver *d, const struct round *r)
 	return progress(d);
 }
 
+/* Set the topology, and the processes that it has. */
+static void use_topology(struct driver *d, const struct topology *topology)
+{
+	d->topology = topology;
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		struct child *c = &d->children[i];
+
+		c->used = c->kind == CHILD_TARGET   ? c->index < topology->targets
+			  : c->kind == CHILD_NBDKIT ? topology->nbdkit
+						    : 1;
+	}
+}
+
 static void choose(struct driver *d, struct round *r, enum round_kind kind)
 {
 	static const unsigned victims[ROUND_KINDS] = {
@@ -368,6 +451,7 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	};
 
 	r->memory = kind == ROUND_MEMORY;
+	d->journal->flush_may_fail = (uint32_t)d->topology->nbdkit;
 	r->direct = (int)draw(d, 2);
 	r->sync = draw(d, 3) == 0;
 	r->io_timeout = draw(d, 2) ? 500 : 20000;
@@ -376,6 +460,9 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
+	/* an IO that has no time until nbdkit has started again would fail */
+	if (d->topology->nbdkit)
+		r->io_timeout = 20000;
 	/* with --near: in an emulated machine, the registration of memory takes seconds */
 	if (d->options.near) {
 		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
@@ -383,18 +470,39 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	}
 }
 
-static void use_store(struct driver *d, int memory)
+static void use_store(struct driver *d, int own)
 {
 	static uint8_t uuid[16];
 
-	atomic_store(&d->journal->store, memory ? 1 : 0);
-	if (memory) {
+	atomic_store(&d->journal->store, own ? 1 : 0);
+	if (own) {
 		memcpy(uuid, d->journal->uuid, sizeof(uuid));
 		memset(d->journal->uuid, 0, sizeof(uuid));
 		memset((void *)d->journal->blocks[1], 0, sizeof(d->journal->blocks[1]));
 	} else {
 		memcpy(d->journal->uuid, uuid, sizeof(uuid));
 	}
+}
+
+static int nbdkit_listens(struct driver *d)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/nbd.pid", d->dir); /* nbdkit writes it when it listens */
+	return !access(path, F_OK);
+}
+
+static int start_nbdkit(struct driver *d)
+{
+	static const char *const files[] = {"sock", "pid"};
+	char path[96];
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/nbd.%s", d->dir, files[i]);
+		unlink(path);
+	}
+	child_start(d, &d->children[NBDKIT]);
+	return wait_for(d, nbdkit_listens, "wait for nbdkit to listen");
 }
 
 static int begin_round(struct driver *d, const struct round *r)
@@ -405,16 +513,23 @@ static int begin_round(struct driver *d, const struct round *r)
 		soak_report(d->journal, SOAK_STATUS, "%s cannot be written", d->conf);
 		return -1;
 	}
-	if (r->memory)
+	if (r->memory || d->topology->scratch)
 		use_store(d, 1);
+	if (d->topology->scratch && store_create(d))
+		return -1;
+	if (d->topology->nbdkit && start_nbdkit(d))
+		return -1;
 	atomic_store(&d->journal->command, SOAK_RUN);
-	for (unsigned i = 0; i < CHILDREN; i++)
-		child_start(d, &d->children[i]);
+	for (unsigned i = 0; i < NBDKIT; i++)
+		if (d->children[i].used)
+			child_start(d, &d->children[i]);
 	return progress(d);
 }
 
 static int end_round(struct driver *d, const struct round *r)
 {
+	int rc;
+
 	atomic_store(&d->journal->command, SOAK_RUN);
 	if (r->memory && exchange(d, r))
 		return -1;
@@ -429,7 +544,12 @@ static int end_round(struct driver *d, const struct round *r)
 	}
 	if (!strcmp(d->options.bug, "flip-old") || !strcmp(d->options.bug, "flip-torn"))
 		store_damage(d, !strcmp(d->options.bug, "flip-torn"));
-	return store_check(d);
+	rc = store_check(d);
+	if (d->topology->scratch && !rc) {
+		store_remove(d);
+		use_store(d, 0);
+	}
+	return rc;
 }
 
 /* Measure processes that no event hits, with all sessions open and no IO in flight. */
@@ -440,7 +560,7 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		const struct child *c = &d->children[i];
 
-		if (r->victims & (1u << c->kind))
+		if (!c->used || c->kind == CHILD_NBDKIT || (r->victims & (1u << c->kind)))
 			continue;
 		if (compare ? check_usage(d, c, &base[i]) : usage_of(c, &base[i]))
 			return -1;
@@ -456,9 +576,18 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 static int warm_up(struct driver *d, const struct round *r)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)
-		if (r->victims & (1u << d->children[i].kind))
+		if (d->children[i].used && (r->victims & (1u << d->children[i].kind)))
 			child_kill(d, &d->children[i], 0);
 	return wait_for(d, all_running, "wait for each client to run") || progress(d);
+}
+
+/* Kill nbdkit with IO in flight, and start it again: the target continues with the new process. */
+static int lose_nbdkit(struct driver *d)
+{
+	if (wait_for(d, all_running, "wait for each client to run") || progress(d))
+		return -1;
+	child_kill(d, &d->children[NBDKIT], -1);
+	return start_nbdkit(d) || progress(d);
 }
 
 static int run_round(struct driver *d, enum round_kind kind)
@@ -468,15 +597,18 @@ static int run_round(struct driver *d, enum round_kind kind)
 
 	choose(d, &r, kind);
 	if (d->options.verbose)
-		printf("round %u: victims=%x direct=%d sync=%d io_timeout=%u heartbeat=%u lanes=%u crc=%d mapped=%d\n",
-		       kind, r.victims, r.direct, r.sync, r.io_timeout, r.heartbeat, r.lanes, r.crc,
-		       r.mapped);
+		printf("round %u: topology=%s victims=%x direct=%d sync=%d io_timeout=%u heartbeat=%u lanes=%u crc=%d mapped=%d\n",
+		       kind, d->topology->name, r.victims, r.direct, r.sync, r.io_timeout,
+		       r.heartbeat, r.lanes, r.crc, r.mapped);
 	if (begin_round(d, &r) || warm_up(d, &r) || measure(d, &r, base, 0) || progress(d))
 		return -1;
 	if (kind == ROUND_EXCHANGE && exchange(d, &r))
 		return -1;
 	if ((r.victims & 1u << CHILD_GATEWAY) && !d->options.near && fail_over(d))
 		return -1;
+	for (unsigned i = 0; d->topology->nbdkit && i < 3; i++)
+		if (lose_nbdkit(d))
+			return -1;
 	if (storm(d, &r))
 		return -1;
 	while (!d->options.seconds && total_kills(d) >= d->options.kills && !finished(d))
@@ -491,13 +623,44 @@ static int run_round(struct driver *d, enum round_kind kind)
 	return end_round(d, &r);
 }
 
+static int have_nbdkit(void)
+{
+	return system("command -v nbdkit >/dev/null 2>&1") == 0;
+}
+
+/*
+ * Choose topology and kind of the next round. Over a network, all rounds are plain, unless the
+ * options name a topology. A round of a topology with its own files does not exchange the volume.
+ */
+static enum round_kind next_round(struct driver *d)
+{
+	const unsigned i = (unsigned)((d->rounds + !!d->options.near) % SCHEDULE);
+	const struct topology *topology =
+		&topologies[d->options.near ? PLAIN : schedule[i].topology];
+	enum round_kind kind = schedule[i].kind;
+
+	if (d->options.topology)
+		topology = d->options.topology;
+	if (topology->nbdkit && !have_nbdkit()) {
+		printf("soak: no round with the backend nbd: nbdkit is not installed\n");
+		topology = &topologies[PLAIN];
+	}
+	if (topology->scratch && (kind == ROUND_EXCHANGE || kind == ROUND_MEMORY))
+		kind = ROUND_ALL;
+	use_topology(d, topology);
+	return kind;
+}
+
 int run_rounds(struct driver *d)
 {
 	/* a round over a network can take minutes */
 	uint64_t least = d->options.near ? 1 : SCHEDULE;
 
+	use_topology(d, &topologies[PLAIN]);
+	if (store_create(d))
+		return -1;
 	while (!d->failed && !*d->interrupted && (!finished(d) || d->rounds < least))
-		if (run_round(d, schedule[(d->rounds + !!d->options.near) % SCHEDULE]))
+		if (run_round(d, next_round(d)))
 			return -1;
 	return d->failed;
 }

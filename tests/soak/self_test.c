@@ -10,28 +10,35 @@
 #include "soak/driver.h"
 
 static const struct {
+	const char *topology; /* "": those of the schedule */
 	const char *bug, *what;
 	const char *kinds; /* one of these kinds must be reported first */
 } bugs[] = {
-	{"", "no bug: no error", ""},
-	{"lose", "a write that is acknowledged and not done", "stale"},
-	{"lose-read", "a read that is not done", "foreign"},
-	{"misdirect", "a write in the place of another one", "foreign stale status"},
-	{"doubled", "an old write that is done again later", "stale"},
-	{"late", "a write that is done after its client has got an answer", "late"},
-	{"twice", "an IO that completes twice", "twice"},
-	{"forget", "an IO that never completes", "hang"},
-	{"stay", "clients that stay with a gateway that has failed", "hang"},
-	{"leak", "a descriptor that a gateway leaks", "leak"},
-	{"leak-map", "a mapping that a client leaks", "leak"},
-	{"leak-memory", "memory that a client leaks", "leak"},
-	{"leak-thread", "a thread that a client leaks", "leak"},
-	{"leak-file", "a file that a client leaves in the runtime directory", "leak"},
-	{"leak-process", "a process that a killed client has started", "leak"},
-	{"die", "a client that ends by itself, with status 0", "died"},
-	{"flip-old", "an old block in the store", "stale"},
-	{"flip-torn", "a torn block in the store", "torn"},
-	{"tear", "a write whose second half is not done", "torn stale status"},
+	{"", "", "no bug: no error", ""},
+	{"", "lose", "a write that is acknowledged and not done", "stale"},
+	{"", "lose-read", "a read that is not done", "foreign"},
+	{"", "misdirect", "a write in the place of another one", "foreign stale status"},
+	{"", "doubled", "an old write that is done again later", "stale"},
+	{"", "late", "a write that is done after its client has got an answer", "late"},
+	{"", "twice", "an IO that completes twice", "twice"},
+	{"", "forget", "an IO that never completes", "hang"},
+	{"", "stay", "clients that stay with a gateway that has failed", "hang"},
+	{"", "leak", "a descriptor that a gateway leaks", "leak"},
+	{"", "leak-map", "a mapping that a client leaks", "leak"},
+	{"", "leak-memory", "memory that a client leaks", "leak"},
+	{"", "leak-thread", "a thread that a client leaks", "leak"},
+	{"", "leak-file", "a file that a client leaves in the runtime directory", "leak"},
+	{"", "leak-process", "a process that a killed client has started", "leak"},
+	{"", "die", "a client that ends by itself, with status 0", "died"},
+	{"", "flip-old", "an old block in the store", "stale"},
+	{"", "flip-torn", "a torn block in the store", "torn"},
+	{"", "tear", "a write whose second half is not done", "torn stale status"},
+	{"stripe", "lose", "a write that is acknowledged and not done", "stale"},
+	{"stripe", "misdirect", "a write in the place of another one", "foreign stale status"},
+	{"failover", "lose", "a write that is acknowledged and not done", "stale"},
+	{"failover", "stay", "clients that have the path of one gateway only", "hang"},
+	{"nbd", "lose", "a write that is acknowledged and not done", "stale"},
+	{"nbd", "misdirect", "a write in the place of another one", "foreign stale status"},
 };
 
 static int one(const char *program, unsigned i)
@@ -41,8 +48,9 @@ static int one(const char *program, unsigned i)
 	int rc;
 
 	snprintf(command, sizeof(command),
-		 "'%s' --bug '%s' --kills 4 --writes 8000 --hang-ms %u --limit 120 --seed %u",
-		 program, bugs[i].bug, !strcmp(bugs[i].kinds, "hang") ? 10000u : 60000u, i + 1);
+		 "'%s' --bug '%s' --kills 4 --writes 8000 --hang-ms %u --limit 120 --seed %u %s %s",
+		 program, bugs[i].bug, !strcmp(bugs[i].kinds, "hang") ? 10000u : 60000u, i + 1,
+		 bugs[i].topology[0] ? "--topology" : "", bugs[i].topology);
 	f = popen(command, "re");
 	if (!f)
 		return -1;
@@ -68,8 +76,9 @@ int self_test(const char *program)
 	for (unsigned i = 0; i < n; i++) {
 		rc = one(program, i);
 		failed += rc != 0;
-		printf("%sok %u - %s: %s\n", rc ? "not " : "", i + 1,
-		       bugs[i].bug[0] ? bugs[i].bug : "none", bugs[i].what);
+		printf("%sok %u - %s%s%s: %s\n", rc ? "not " : "", i + 1, bugs[i].topology,
+		       bugs[i].topology[0] ? ": " : "", bugs[i].bug[0] ? bugs[i].bug : "none",
+		       bugs[i].what);
 	}
 	return failed != 0;
 }

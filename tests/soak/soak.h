@@ -40,7 +40,7 @@
 #define SOAK_SLOTS (SOAK_QUEUES * SOAK_DEPTH)
 #define SOAK_SPAN 8u /* most blocks of one IO */
 #define SOAK_RECORDS 32u
-#define SOAK_STORES 2u /* the file, and the memory of a target */
+#define SOAK_STORES 2u /* the file, and the store of a round: memory, or other files */
 
 enum soak_kind {
 	/* data is older than an acknowledged write: a write was lost, overtaken or done twice */
@@ -102,6 +102,8 @@ struct soak_journal {
 	uint64_t run;           /* random number of this run, part of each word */
 	uint32_t sync_permille; /* per mille of writes with FUA; half as many flushes */
 	uint32_t can_discard;
+	/* a flush may fail with EIO: the target cannot know whether its NBD server lost writes */
+	uint32_t flush_may_fail;
 	uint32_t pace; /* ms between two rounds of submissions of a client */
 	char bug[16];  /* seeded bug of the clients in the self test; "": none */
 	_Atomic uint32_t command;

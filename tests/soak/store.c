@@ -14,6 +14,7 @@
 #include "soak/driver.h"
 
 #define BYTES ((off_t)SOAK_BLOCKS * SOAK_BLOCK)
+#define CHUNK (STRIPE_CHUNK / SOAK_BLOCK)
 #define FOREIGN_SEQ 2u /* sequence number of the only write to each block of the other volume */
 
 static int broken(struct driver *d, const char *what)
@@ -22,12 +23,29 @@ static int broken(struct driver *d, const char *what)
 	return -1;
 }
 
-static int make(struct driver *d, const char *path, const struct soak_journal *content)
+void store_path(const struct driver *d, unsigned i, char path[128])
+{
+	if (d->topology->scratch)
+		snprintf(path, 128, "%s.%u", d->store, i);
+	else
+		snprintf(path, 128, "%s", d->store);
+}
+
+/* Returns the offset of a block in its file, and sets *file to the number of that file. */
+static off_t locate(const struct driver *d, uint32_t block, unsigned *file)
+{
+	const uint32_t n = d->topology->targets, chunk = block / CHUNK;
+
+	*file = chunk % n;
+	return ((off_t)(chunk / n) * CHUNK + block % CHUNK) * SOAK_BLOCK;
+}
+
+static int make(struct driver *d, const char *path, const struct soak_journal *content, off_t bytes)
 {
 	int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600), rc = 0;
 	uint64_t buf[SOAK_WORDS];
 
-	if (fd < 0 || ftruncate(fd, BYTES))
+	if (fd < 0 || ftruncate(fd, bytes))
 		rc = broken(d, "create");
 	/*
 	 * the target keeps the UUID in an attribute; a UUID derived from the path would stay the
@@ -44,9 +62,9 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 	/* without support for holes, a discard can have no effect */
 	if (!rc)
 		d->journal->can_discard = !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-						     BYTES - SOAK_BLOCK, SOAK_BLOCK);
+						     bytes - SOAK_BLOCK, SOAK_BLOCK);
 	if (!rc && content &&
-	    pwrite(fd, buf, sizeof(buf), BYTES - SOAK_BLOCK) != (ssize_t)sizeof(buf))
+	    pwrite(fd, buf, sizeof(buf), bytes - SOAK_BLOCK) != (ssize_t)sizeof(buf))
 		rc = broken(d, "write");
 	if (fd >= 0)
 		close(fd);
@@ -55,34 +73,70 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 
 int store_create(struct driver *d)
 {
-	return make(d, d->store, NULL);
+	char path[128];
+	int rc = 0;
+
+	for (unsigned i = 0; i < d->topology->targets && !rc; i++) {
+		store_path(d, i, path);
+		rc = make(d, path, NULL, BYTES / d->topology->targets);
+	}
+	return rc;
+}
+
+void store_remove(struct driver *d)
+{
+	char path[128];
+
+	for (unsigned i = 0; i < d->topology->targets; i++) {
+		store_path(d, i, path);
+		unlink(path);
+	}
+}
+
+static int open_stores(struct driver *d, int fds[])
+{
+	const off_t bytes = BYTES / d->topology->targets;
+	struct stat st;
+	char path[128];
+
+	for (unsigned i = 0; i < d->topology->targets; i++) {
+		store_path(d, i, path);
+		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+		if (fds[i] < 0 || fstat(fds[i], &st))
+			return broken(d, "open");
+		if (st.st_size != bytes)
+			soak_report(d->journal, SOAK_STATUS, "%s has %lld bytes", path,
+				    (long long)st.st_size);
+	}
+	return 0;
 }
 
 int store_check(struct driver *d)
 {
-	int fd = open(d->store, O_RDONLY | O_CLOEXEC), before = d->failed;
+	struct soak_block *blocks = d->journal->blocks[atomic_load(&d->journal->store)];
+	int fds[GATEWAY - TARGET] = {-1, -1}, before = d->failed;
 	uint64_t buf[SOAK_WORDS];
 	struct soak_window w;
-	struct stat st;
+	unsigned file;
 	uint32_t found;
+	off_t at;
 
-	if (fd < 0 || fstat(fd, &st))
-		return broken(d, "open");
-	if (st.st_size != BYTES)
-		soak_report(d->journal, SOAK_STATUS, "%s has %lld bytes", d->store,
-			    (long long)st.st_size);
+	if (open_stores(d, fds))
+		return -1;
 	for (uint32_t b = 0; b < SOAK_BLOCKS && !d->failed; b++) {
-		if (pread(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf)) {
+		at = locate(d, b, &file);
+		if (pread(fds[file], buf, sizeof(buf), at) != (ssize_t)sizeof(buf)) {
 			broken(d, "read");
 			break;
 		}
-		soak_window_begin(&w, &d->journal->blocks[0][b]);
-		soak_window_end(&w, &d->journal->blocks[0][b]);
+		soak_window_begin(&w, &blocks[b]);
+		soak_window_end(&w, &blocks[b]);
 		soak_check(d->journal, buf, b, &w, &found, "offline");
 		d->blocks_checked++;
 		tick(d);
 	}
-	close(fd);
+	for (unsigned i = 0; i < d->topology->targets; i++)
+		close(fds[i]);
 	return d->failed && !before ? -1 : 0;
 }
 
@@ -124,7 +178,7 @@ int store_exchange(struct driver *d)
 	char away[128], foreign[128];
 
 	paths(d, away, foreign);
-	if (access(foreign, F_OK) && make(d, foreign, other_run(d)))
+	if (access(foreign, F_OK) && make(d, foreign, other_run(d), BYTES))
 		return -1;
 	if (rename(d->store, away) || rename(foreign, d->store))
 		return broken(d, "rename");
