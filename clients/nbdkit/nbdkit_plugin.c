@@ -120,10 +120,11 @@ static int supports(enum gantry_opcode opcode)
 	return !!(server_info()->ops & 1u << opcode);
 }
 
+/* nbdkit calls this function once for each connection: NBD has no message about another size. */
 static int64_t server_get_size(void *handle)
 {
 	(void)handle;
-	return (int64_t)server_info()->size;
+	return (int64_t)server_size();
 }
 
 static int server_block_size(void *handle, uint32_t *minimum, uint32_t *preferred,

@@ -47,8 +47,10 @@ int server_connect(void);
 /* Count a closed connection. */
 void server_disconnect(void);
 
-/* Properties of the open volume; constant while there is a connection. */
+/* Properties of the open volume; constant while there is a connection. Its size: server_size(). */
 const struct gantry_volume_info *server_info(void);
+/* Returns the size in bytes, which changes when the store grows or shrinks. */
+uint64_t server_size(void);
 uint32_t server_piece(void); /* longest IO with data, in bytes */
 
 /* Returns the queue for a request of the calling thread. */

@@ -32,6 +32,14 @@ const struct gantry_volume_info *server_info(void)
 	return &server.info;
 }
 
+uint64_t server_size(void)
+{
+	struct gantry_volume_info info;
+
+	gantry_volume_get_info(server.volume, &info);
+	return info.size;
+}
+
 uint32_t server_piece(void)
 {
 	return server.piece;

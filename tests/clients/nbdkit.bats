@@ -205,6 +205,47 @@ random_image() { # BYTES
 	nbd_stop nbd
 }
 
+size_is() { # BYTES - a new connection sees this size
+	[ "$(timeout "$seconds" nbdinfo --size "$uri")" -eq "$1" ]
+}
+
+@test "a volume that grows and shrinks behind two gateways: the next connections see its size" {
+	need file
+	tool nbdinfo libnbd-bin
+	truncate -s 4M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	connect_options='resume = "30s"; timeout = "300ms";'
+	two_gateways
+	serve_all
+	serve bridge2
+	nbd_serve nbd
+	calls write:4190208:4096 read:4194304:4096
+	answered "write:4190208:4096 OK" "read:4194304:4096 EINVAL"
+	truncate -s 8M "$dir/volume"
+	until_true size_is 8388608
+	calls write:8384512:4096 read:8384512:4096
+	answered "write:8384512:4096 OK" "read:8384512:4096 OK"
+	slay bridge
+	truncate -s 4M "$dir/volume"
+	until_true size_is 4194304
+	calls read:4190208:4096 read:4194304:4096
+	answered "read:4190208:4096 OK" "read:4194304:4096 EINVAL"
+	stop nbd bridge2 store
+}
+
+@test "a volume that shrinks: a request of an open connection beyond the end fails with EIO" {
+	need file
+	truncate -s 16M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	nbd_all
+	fio_begin --rw=randread --size=16m --loops=100000 --continue_on_error=none
+	until_true live store 'store.ops_done > 500'
+	truncate -s 4M "$dir/volume"
+	finish fio
+	grep -q 'error=Input/output error' "$dir/fio.log"
+	nbd_stop nbd
+}
+
 @test "a read-only volume" {
 	need file
 	tool nbdinfo libnbd-bin
