@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session resumes only on the same volume, and a flush fails when acknowledged writes may be
- * lost. GANTRY_ROUNDS repeats each case.
+ * A session resumes only on the same volume, a flush fails when acknowledged writes may be lost,
+ * and the size of the volume is that of its file. GANTRY_ROUNDS repeats each case.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -104,15 +105,19 @@ static void test_a_volatile_volume_that_was_started_again_is_stale(void)
 	expect_stale("has lost its data");
 }
 
-static void replace_file(void)
+static void make_file(void)
 {
-	int fd;
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 
-	TEST_ASSERT_EQUAL_INT(0, remove(path));
-	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
 	TEST_ASSERT_GREATER_OR_EQUAL(0, fd);
 	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 1 << 20));
 	close(fd);
+}
+
+static void replace_file(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, remove(path));
+	make_file();
 }
 
 static void test_another_file_under_the_same_name_is_stale(void)
@@ -163,6 +168,45 @@ static void test_one_flush_fails_when_unflushed_writes_may_be_lost(void)
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 }
 
+static uint64_t size(void)
+{
+	struct gantry_volume_info info;
+
+	gantry_volume_get_info(volume, &info);
+	return info.size;
+}
+
+static void resize_to(off_t bytes)
+{
+	uint64_t end = served_ms() + 60000;
+
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, bytes));
+	while (size() != (uint64_t)bytes && served_ms() < end)
+		poll(NULL, 0, 5);
+	TEST_ASSERT_EQUAL_UINT64(bytes, size());
+}
+
+static void test_the_size_follows_the_file(void)
+{
+	const uint64_t beyond = 1 << 20;
+
+	served_begin(NULL);
+	snprintf(path, sizeof(path), "%s/volume.img", served_dir);
+	snprintf(backend, sizeof(backend),
+		 "type = \"file\"; path = \"%s\"; direct = false; lock_wait = \"30s\";", path);
+	make_file();
+	serve();
+	TEST_ASSERT_EQUAL_UINT64(beyond, size());
+	TEST_ASSERT_EQUAL_INT(-ERANGE, served_write(queue, data, BLOCK, beyond));
+	resize_to(2 << 20);
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, beyond));
+	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(NULL));
+	TEST_ASSERT_EQUAL_UINT64(2 << 20, size());
+	resize_to(1 << 20);
+	TEST_ASSERT_EQUAL_INT(-ERANGE, served_read(queue, data, BLOCK, beyond));
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, data, BLOCK, 0));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -170,5 +214,6 @@ int main(void)
 	RUN_ROUNDS(test_another_file_under_the_same_name_is_stale);
 	RUN_ROUNDS(test_a_file_whose_target_was_killed_has_lost_nothing);
 	RUN_ROUNDS(test_one_flush_fails_when_unflushed_writes_may_be_lost);
+	RUN_ROUNDS(test_the_size_follows_the_file);
 	return UNITY_END();
 }

@@ -16,18 +16,6 @@ teardown() {
 	walk_teardown
 }
 
-# The gateway bridge has two paths to the target: by the gateways bridge2 and bridge3.
-two_paths() {
-	bridge_connect='( { device = "front"; name = "other"; timeout = "300ms"; },'
-	bridge_connect+=' { device = "front"; name = "store2"; timeout = "300ms"; } )'
-	more_roles='bridge2 = { role = "gateway"; listen = { device = "front"; name = "other"; };
-	            connect = { device = "back"; name = "store"; }; };
-	            bridge3 = { role = "gateway"; listen = { device = "front"; name = "store2"; };
-	            connect = { device = "back"; name = "store"; }; };'
-	topology
-	sed -i '/role = "gateway"; listen = .*"volume"/s/role = "gateway";/& mode = "failover";/' "$conf"
-}
-
 # End the initiator: each IO succeeded, each read returned what was written last, and it has resumed N times or more.
 unharmed() { # N
 	kill -TERM "${pids[load]}"

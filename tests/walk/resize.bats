@@ -61,7 +61,42 @@ end_load() {
 	stop bridge store
 }
 
-@test "a gateway with two targets ignores it, and names the target" {
+paths_learn_it() { # FIRST - growth is reported on the first path, and on the other path after FIRST was killed
+	forever
+	truncate -s 8M "$dir/volume"
+	logged load 'size of the volume changed id=[0-9a-f]* bytes=8388608'
+	slay "$1"
+	logged load 'session resumed'
+	truncate -s 12M "$dir/volume"
+	logged load 'size of the volume changed id=[0-9a-f]* bytes=12582912'
+	end_load
+	holds "$dir/load.json" 'load.errors == {}'
+}
+
+@test "growth reaches an initiator with two gateways on each path" {
+	connect_options='resume = "30s"; timeout = "300ms";'
+	processes
+	two_gateways
+	serve_all
+	serve bridge2
+	paths_learn_it bridge
+	stop bridge2 store
+}
+
+@test "growth reaches an initiator behind a gateway with two paths on each path" {
+	connect_options='resume = "30s"; timeout = "300ms";'
+	processes
+	two_paths
+	serve store
+	serve bridge2
+	serve bridge3
+	serve bridge
+	paths_learn_it bridge2
+	logged bridge 'size of the volume changed id=[0-9a-f]* bytes=12582912'
+	stop bridge bridge3 store
+}
+
+two_targets_ignore_it() { # MODE
 	need memory
 	processes
 	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"other\"; };
@@ -69,7 +104,8 @@ end_load() {
 	bridge_connect='( { device = "back"; name = "store"; }, { device = "back"; name = "other"; } )'
 	topology
 	serve store2
-	serve_all
+	serve store
+	serve bridge --set "roles.bridge.mode=$1"
 	forever
 	truncate -s 8M "$dir/volume"
 	logged bridge 'target 0: the new size of 8388608 bytes is ignored: the volume has several targets'
@@ -77,4 +113,12 @@ end_load() {
 	run ! says load 'size of the volume changed'
 	end_load
 	stop bridge store store2
+}
+
+@test "a gateway with two targets ignores it, and names the target" {
+	two_targets_ignore_it concat
+}
+
+@test "a gateway that stripes two targets ignores it, and names the target" {
+	two_targets_ignore_it stripe
 }

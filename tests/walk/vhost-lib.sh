@@ -8,6 +8,7 @@ vhost_setup() {
 	program=$top_builddir/tests/walk/virtio_user
 	disk=$dir/disk.sock
 	disk_options=
+	disk_connect=
 }
 
 event_index() { # COMMAND [ARGUMENT] - the front end negotiates the event index
@@ -22,7 +23,7 @@ packed() { # COMMAND [ARGUMENT] - the front end negotiates packed rings
 
 machine() { # the roles of a test: a disk besides the others of the topology
 	more_roles="disk = { role = \"vhost-user-blk\"; socket = \"$disk\"; $disk_options
-		connect = { device = \"front\"; name = \"volume\"; $connect_options }; };"
+		connect = ${disk_connect:-{ device = \"front\"; name = \"volume\"; $connect_options \}}; };"
 	topology
 }
 

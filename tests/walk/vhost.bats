@@ -68,6 +68,33 @@ three_processes() {
 	ended
 }
 
+@test "the volume grows after its guest has lost the first of two gateways" {
+	need file
+	truncate -s 4M "$dir/volume"
+	store_backend="type = \"file\"; path = \"$dir/volume\"; direct = false;"
+	connect_options='resume = "30s"; timeout = "300ms";'
+	processes
+	two_gateways
+	local gateways=$more_roles
+	disk_connect=$load_connect
+	machine
+	more_roles="$more_roles $gateways"
+	topology
+	serve_all
+	serve bridge2
+	begin disk
+	logged disk ' listening \(socket'
+	slay bridge
+	logged disk 'session resumed'
+	guest resize "$dir/begun" &
+	local pid=$!
+	until_true test -e "$dir/begun"
+	truncate -s 8M "$dir/volume"
+	wait $pid
+	grep -qx 'capacity 16384' "$dir/guest.out"
+	stop disk bridge2 store
+}
+
 @test "a front end without a channel: its guest does not learn the new size" {
 	need file
 	truncate -s 4M "$dir/volume"
