@@ -25,8 +25,8 @@ static const struct gantry_option options[] = {
 	 "Time in which the server must accept a connection and describe the export."},
 	{"quiesce_time", GANTRY_OPT_TIME, offsetof(struct nb_conf, quiesce_time_ns), "5s", 0,
 	 3600000000000, NULL, NULL,
-	 "Time after the loss of a connection in which the server can still execute writes that it has not answered. "
-	 "Meanwhile writes that overlap them wait, and so do new sessions."},
+	 "Time after the loss of a connection, and after the start of the target, in which the server can still execute writes "
+	 "that it has not answered. Meanwhile writes that overlap them wait, and so do new sessions."},
 	{"tls_certificates", GANTRY_OPT_STRING, offsetof(struct nb_conf, tls_certificates), "", 0,
 	 0, NULL, NULL,
 	 "Directory with the certificates of this client, for nbds. Empty: where libnbd looks."},
@@ -175,6 +175,7 @@ static int nbd_open(const struct gantry_host *host, const void *conf, void **bac
 		identity_option(store->conf->uuid, store->uuid);
 	else
 		nb_uri_uuid(host, store->text, store->uuid);
+	store->former_end_ns = host->now_ns(host) + store->conf->quiesce_time_ns;
 	rc = connect_first(store);
 	if (!rc)
 		rc = fit(store);

@@ -141,6 +141,8 @@ struct nb_store {
 	uint64_t verifier;
 	uint32_t n_late;
 	struct nb_late late[NB_MAX_LATE];
+	/* until then the server can execute writes of a former process of the target */
+	uint64_t former_end_ns;
 	int changed; /* the export differs from the first one: every IO fails */
 
 	/* __atomic, from any lane */

@@ -19,6 +19,9 @@
  * Writes without a reply. The old server process can still execute them. The lane sends them again
  * on the new connection. Until the option quiesce_time has passed since the loss, no other write
  * that overlaps them is sent, and no new session starts.
+ *
+ * A target that was killed can leave writes in the server, too, and the next target does not know
+ * them. So no session starts until quiesce_time has passed since the backend was opened.
  */
 #include <errno.h>
 #include <string.h>
@@ -122,10 +125,12 @@ int nb_late_quiesce(struct nb_store *store, uint64_t *mark)
 
 	pthread_mutex_lock(&store->lock);
 	drop_ended(store, now);
-	if (*mark == 0)
+	if (*mark == 0) {
+		*mark = store->former_end_ns;
 		for (uint32_t i = 0; i < store->n_late; i++)
 			if (store->late[i].end_ns > *mark)
 				*mark = store->late[i].end_ns;
+	}
 	pthread_mutex_unlock(&store->lock);
 	return *mark > now ? -EAGAIN : 0;
 }

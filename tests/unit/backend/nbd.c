@@ -556,6 +556,17 @@ static void an_overlapping_write_waits_for_a_late_write(void)
 	TEST_ASSERT_EQUAL_UINT64(1, store()->n_held);
 }
 
+static void sessions_wait_for_late_writes_of_a_former_target(void)
+{
+	uint64_t mark = 0;
+
+	OPEN("quiesce_time=3600s");
+	TEST_ASSERT_EQUAL_INT(-EAGAIN, chain.backend_ops->quiesce(chain.backend, &mark));
+	store()->former_end_ns = now();
+	mark = 0;
+	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->quiesce(chain.backend, &mark));
+}
+
 /* -- servers that do not answer, or answer wrong -- */
 
 static unsigned run_limited(unsigned opcode, uint32_t length, uint32_t deadline_us)
@@ -753,6 +764,7 @@ int main(void)
 	RUN_TEST(the_loss_of_one_connection_replaces_all);
 	RUN_TEST(short_connections_follow_each_other_slowly);
 	RUN_TEST(an_overlapping_write_waits_for_a_late_write);
+	RUN_TEST(sessions_wait_for_late_writes_of_a_former_target);
 	RUN_TEST(no_reply_until_the_deadline_is_an_error);
 	RUN_TEST(a_deadline_counts_from_the_start_of_the_io);
 	RUN_TEST(no_connection_until_the_deadline_is_an_error);
