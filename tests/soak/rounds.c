@@ -165,7 +165,7 @@ static void write_targets(const struct driver *d, const struct round *r, FILE *f
 				SOAK_BLOCKS * SOAK_BLOCK);
 		else if (d->topology->nbdkit)
 			fprintf(f,
-				"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; quiesce_time = \"0s\"; }; };\n",
+				"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; quiesce_time = \"500ms\"; }; };\n",
 				d->dir);
 		else
 			fprintf(f,
