@@ -142,7 +142,7 @@ kill_copy() {
 	"$GANTRY" copy -p "$GANTRY_PLUGINS" -c "$conf" --state "$BATS_TEST_TMPDIR/state" --verify "$@" \
 		--set roles.load.copy.segment=64KiB --set roles.load.copy.block=32KiB >"$BATS_TEST_TMPDIR/copy.log" 2>&1 3>&- &
 	local copy=$! end=$((SECONDS + 60))
-	until grep -qaP '\x01' <(tail -c +97 "$BATS_TEST_TMPDIR/state" 2>/dev/null); do
+	until grep -qaP '\x01' <(tail -c +113 "$BATS_TEST_TMPDIR/state" 2>/dev/null); do
 		kill -0 "$copy" && [ "$SECONDS" -lt "$end" ] || { cat "$BATS_TEST_TMPDIR/copy.log"; return 1; }
 	done
 	kill -KILL "$copy"
@@ -178,7 +178,7 @@ kill_copy() {
 	gantry copy volume: "$BATS_TEST_TMPDIR/out" -c "$conf" --state "$BATS_TEST_TMPDIR/in"
 	echo "$output"
 	[ "$status" -eq 1 ]
-	says "in: this is not the state of this copy (difference=format): remove the file to copy everything, or name another file"
+	says "in: the state file belongs to another copy (difference=format): remove it to copy everything, or name another file"
 	[ "$(stat -c %s "$BATS_TEST_TMPDIR/in")" -eq 3000000 ]
 	gantry copy "$BATS_TEST_TMPDIR/in" volume: -c "$conf" --state "$BATS_TEST_TMPDIR/in"
 	[ "$status" -eq 2 ]

@@ -64,13 +64,13 @@ static const struct gantry_option copy_options[] = {
 	 "IOs in flight on each lane."},
 	{"size", GANTRY_OPT_SIZE, AT(copy_size), "0", 0, 0, NULL, NULL, "Bytes to copy; 0: all."},
 	{"sparse", GANTRY_OPT_BOOL, AT(copy_sparse), "false", 0, 0, NULL, NULL,
-	 "Write blocks of zeroes as holes: in a file, or in a volume that supports write zeroes. Holes of the source stay holes without this option."},
+	 "Write blocks of zeroes as holes: in a file, or in a volume that supports write zeroes. Holes of the source stay holes with or without this option."},
 	{"verify", GANTRY_OPT_BOOL, AT(copy_verify), "false", 0, 0, NULL, NULL,
 	 "Read each segment again after it is copied, and compare file and volume."},
 	{"state", GANTRY_OPT_STRING, AT(copy_state), "", GANTRY_PATH_REPLACE, 0, NULL, NULL,
 	 "State file: it records which segments are copied, so that an interrupted copy with the same file continues. Removed at the end of a complete copy."},
 	{"segment", GANTRY_OPT_SIZE, AT(copy_segment), "256MiB", 512, 1ll << 40, NULL, NULL,
-	 "Bytes that a lane copies before it flushes and records them, with state or verify; less if the copy would not have a segment for each lane."},
+	 "Segment size. With state or verify, a lane flushes after each segment. Reduced so that each lane gets at least one segment."},
 	GANTRY_OPTION_END,
 };
 

@@ -2,16 +2,17 @@
 /*
  * initiator_copy.c - copies a file or block device into the volume, or the volume into a file or
  * block device. A lane reads and writes the file on its own thread, with the buffer of the IO that
- * moves the same bytes. Holes are not read: the lane writes zeroes, or leaves holes.
+ * moves the same bytes. Where both sides support it, holes are not transferred.
  *
  * Phases of a segment:
  *
- *     COPY --(all IO issued)--> DRAIN --(all IO completed: issue flush or fdatasync)--> SYNC
- *     SYNC --(completed)--> VERIFY --(all IO completed)--> COPIED --(recorded)--> COPY
+ *     COPY --(all IO has completed: issue flush or fdatasync)--> SYNC --(completed)--> VERIFY
+ *     VERIFY --(all IO has completed)--> COPIED --(recorded)--> COPY of the next segment
  *
  * Without copy.state and copy.verify, a lane takes its next segment without waiting for its IOs,
- * and only its last segment has the later phases. Without copy.verify, VERIFY is empty. A failed IO
- * stops the lanes, so the segment of this lane stays in its phase.
+ * and only its last segment has the later phases. Without copy.verify, VERIFY is skipped. A lane
+ * that gets no segment begins in DRAIN: it only flushes. A failed IO stops the lanes, so a segment
+ * whose IO failed is never COPIED.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,15 +23,15 @@
 
 #define ZEROES_MAX (16u << 20) /* bytes: limit of one write of zeroes, which has a deadline */
 #define QUERY_MAX (1u << 30)   /* bytes: limit of the range of one query for extents */
-#define AGAIN 1                /* returned by the steps of copy_next(): make another step */
+#define STEP_CONTINUE 1        /* returned by a step: no IO to issue, make another step */
 
 enum copy_phase { COPY, DRAIN, SYNC, VERIFY, COPIED };
 
 struct copy_lane {
 	struct copy_job *job;
 	enum copy_phase phase;
-	bool failed; /* an IO of this lane has failed */
-	bool asking; /* a query for extents is in flight */
+	bool failed;            /* an IO of this lane has failed */
+	bool extents_in_flight; /* a query for extents */
 	uint32_t segment;
 	uint64_t first, at, end; /* of the segment, in bytes: start, next byte, end */
 	/*
@@ -41,6 +42,7 @@ struct copy_lane {
 	uint32_t next_extent;
 	struct copy_piece piece;
 	uint8_t *compare; /* with copy.verify: content of the file, in->block bytes */
+	int sync_fd;      /* the destination, see copy_file_reopen(); -1: none */
 };
 
 /* Stop all lanes. Returns whether this is the first failure of the run, the one to log. */
@@ -236,8 +238,11 @@ static void copy_lane_teardown(struct lane *lane)
 {
 	struct copy_lane *copy = lane->work;
 
-	if (copy)
-		free(copy->compare);
+	if (!copy)
+		return;
+	if (copy->sync_fd >= 0)
+		close(copy->sync_fd);
+	free(copy->compare);
 	free(copy);
 	lane->work = NULL;
 }
@@ -246,10 +251,13 @@ static int copy_lane_setup(struct lane *lane)
 {
 	struct copy_lane *copy = calloc(1, sizeof(*copy));
 
-	lane->work = copy;
 	if (!copy)
 		return -ENOMEM;
+	lane->work = copy;
 	copy->job = lane->in->copy;
+	copy->sync_fd = copy->job->into_volume ? -1 : copy_file_reopen(copy->job);
+	if (!copy->job->into_volume && copy->sync_fd < 0)
+		return copy->sync_fd;
 	copy->compare = lane->in->conf->copy_verify ? malloc(copy->job->block) : NULL;
 	if (lane->in->conf->copy_verify && !copy->compare)
 		return -ENOMEM;
@@ -265,7 +273,7 @@ static uint64_t no_wake(struct lane *lane)
 	return 0;
 }
 
-/* -- steps of a lane: they return 0, with an IO to issue; AGAIN; or -errno as for source.next -- */
+/* -- steps of a lane: 0, with an IO to issue; STEP_CONTINUE; or -errno as for source.next -- */
 
 static bool volume_can(const struct copy_lane *copy, enum gantry_opcode opcode)
 {
@@ -277,27 +285,28 @@ static int ask_for_extents(struct lane *lane, struct gantry_io *io)
 	struct copy_lane *copy = lane->work;
 	uint64_t left = copy->end - copy->at;
 
-	if (copy->asking)
+	if (copy->extents_in_flight)
 		return -EAGAIN;
-	copy->asking = true;
+	copy->extents_in_flight = true;
 	lane_fill(lane, io, GANTRY_OP_EXTENTS, copy->at,
 		  left < QUERY_MAX ? (uint32_t)left : QUERY_MAX);
 	return 0;
 }
 
-/* Store the answer. A volume that breaks the rules of extents has data everywhere. */
+/* Store the answer. If the query failed, or its answer is invalid, the range is data. */
 static void store_extents(struct copy_lane *copy, const struct gantry_io *io)
 {
 	const uint32_t block = copy->job->in->volume.block_size;
 
 	memcpy(&copy->extents, io->data, sizeof(copy->extents));
 	copy->next_extent = 0;
-	if (gantry_extents_are_valid(&copy->extents, io->length, block))
+	if (io->status == GANTRY_S_OK &&
+	    gantry_extents_are_valid(&copy->extents, io->length, block))
 		return;
 	copy->extents = (struct gantry_extents){.count = 1, .extent = {{.length = io->length}}};
 }
 
-/* Get the extent of the volume at copy->at. Returns AGAIN: it is in copy->piece; or a step. */
+/* Get the extent at copy->at into copy->piece. Returns STEP_CONTINUE, or as a step. */
 static int find_extent(struct lane *lane, struct gantry_io *io)
 {
 	struct copy_lane *copy = lane->work;
@@ -306,13 +315,13 @@ static int find_extent(struct lane *lane, struct gantry_io *io)
 	if (!volume_can(copy, GANTRY_OP_EXTENTS))
 		copy->piece = (struct copy_piece){.end = copy->end};
 	if (copy->piece.end > copy->at)
-		return AGAIN;
+		return STEP_CONTINUE;
 	if (copy->next_extent == copy->extents.count)
 		return ask_for_extents(lane, io);
 	extent = &copy->extents.extent[copy->next_extent++];
 	copy->piece.end = copy->at + extent->length;
 	copy->piece.zero = extent->flags & GANTRY_EXTENT_ZERO;
-	return AGAIN;
+	return STEP_CONTINUE;
 }
 
 static bool is_zero(const uint8_t *buf, uint32_t length)
@@ -362,7 +371,7 @@ static int read_step(struct lane *lane, struct gantry_io *io)
 	uint64_t length;
 	int rc = find_extent(lane, io);
 
-	if (rc != AGAIN)
+	if (rc != STEP_CONTINUE)
 		return rc;
 	length = copy->piece.end - copy->at;
 	if (!copy->piece.zero || copy_file_zero(copy->job, copy->at, length))
@@ -370,7 +379,7 @@ static int read_step(struct lane *lane, struct gantry_io *io)
 			     io_length(copy, copy->piece, copy->job->block));
 	gantry_count(&lane->stats->done, copy_file_bytes(copy->job, copy->at, length));
 	copy->at += length;
-	return AGAIN;
+	return STEP_CONTINUE;
 }
 
 /* Skip what is a hole on both sides, and read everything else. */
@@ -380,7 +389,7 @@ static int verify_step(struct lane *lane, struct gantry_io *io)
 	struct copy_piece piece;
 	int rc = find_extent(lane, io);
 
-	if (rc != AGAIN)
+	if (rc != STEP_CONTINUE)
 		return rc;
 	piece = copy->piece;
 	if (piece.zero)
@@ -388,7 +397,7 @@ static int verify_step(struct lane *lane, struct gantry_io *io)
 	if (!piece.zero)
 		return issue(lane, io, GANTRY_OP_READ, io_length(copy, piece, copy->job->block));
 	copy->at = piece.end;
-	return AGAIN;
+	return STEP_CONTINUE;
 }
 
 /* Make the segment stable. */
@@ -398,9 +407,10 @@ static int sync_step(struct lane *lane, struct gantry_io *io)
 
 	copy->phase = SYNC;
 	if (!copy->job->into_volume)
-		return fdatasync(copy->job->fd) ? file_failed(lane, "cannot sync", -errno) : AGAIN;
+		return fdatasync(copy->sync_fd) ? file_failed(lane, "cannot sync", -errno)
+						: STEP_CONTINUE;
 	if (!volume_can(copy, GANTRY_OP_FLUSH))
-		return AGAIN;
+		return STEP_CONTINUE;
 	lane_fill(lane, io, GANTRY_OP_FLUSH, 0, 0);
 	return 0;
 }
@@ -412,7 +422,7 @@ static int next_segment_step(struct copy_lane *copy)
 		lane_fail(copy->job->in);
 		return -EIO;
 	}
-	return take_segment(copy) ? AGAIN : -ENODATA;
+	return take_segment(copy) ? STEP_CONTINUE : -ENODATA;
 }
 
 /* All IO of a phase is issued: go to the next phase as soon as all IO has completed. */
@@ -422,7 +432,7 @@ static int end_phase(struct lane *lane, struct gantry_io *io)
 	struct copy_lane *copy = lane->work;
 
 	if (copy->phase == COPY && !*conf->copy_state && !conf->copy_verify && take_segment(copy))
-		return AGAIN;
+		return STEP_CONTINUE;
 	if (lane->queue->n_inflight || copy->failed)
 		return -EAGAIN;
 	switch (copy->phase) {
@@ -431,7 +441,7 @@ static int end_phase(struct lane *lane, struct gantry_io *io)
 		return sync_step(lane, io);
 	case SYNC:
 		begin_phase(copy, conf->copy_verify ? VERIFY : COPIED);
-		return AGAIN;
+		return STEP_CONTINUE;
 	default:
 		return next_segment_step(copy);
 	}
@@ -449,7 +459,7 @@ static int copy_next(struct lane *lane, struct gantry_io *io)
 			rc = verify_step(lane, io);
 		else
 			rc = end_phase(lane, io);
-	} while (rc == AGAIN);
+	} while (rc == STEP_CONTINUE);
 	return rc;
 }
 
@@ -458,7 +468,7 @@ static int copy_next(struct lane *lane, struct gantry_io *io)
 static void compare(struct lane *lane, const struct gantry_io *io)
 {
 	const struct copy_lane *copy = lane->work;
-	const uint8_t *data = io->data;
+	const uint8_t *data = io->data; /* the peer can change it */
 	uint64_t n = copy_file_bytes(copy->job, io->offset, io->length), at = 0;
 	int rc = copy_file_read(copy->job, copy->compare, io->length, io->offset);
 
@@ -491,21 +501,29 @@ static void write_file(struct lane *lane, const struct gantry_io *io)
 		file_failed(lane, "cannot write", rc);
 }
 
+/* A failed query is no failure of the copy, unless the peer can still write to the buffer. */
+static bool is_query_done(const struct gantry_io *io)
+{
+	return io->opcode == GANTRY_OP_EXTENTS && io->status != GANTRY_S_CANCELED &&
+	       gantry_status_buffer_released(io->status);
+}
+
 static int copy_done(struct lane *lane, struct gantry_io *io)
 {
 	struct copy_lane *copy = lane->work;
 
 	if (io->opcode == GANTRY_OP_EXTENTS)
-		copy->asking = false;
+		copy->extents_in_flight = false;
+	if (is_query_done(io)) {
+		store_extents(copy, io);
+		io->status = GANTRY_S_OK; /* the lane does not count a failure */
+		return 0;
+	}
 	if (io->status != GANTRY_S_OK) {
 		copy->failed = true;
 		if (io->status != GANTRY_S_CANCELED)
 			lane_fail(lane->in); /* even with continue_on_error */
 		return 1;
-	}
-	if (io->opcode == GANTRY_OP_EXTENTS) {
-		store_extents(copy, io);
-		return 0;
 	}
 	if (copy->phase == VERIFY) {
 		compare(lane, io);

@@ -19,7 +19,7 @@ struct copy_job {
 	int fd;
 	bool into_volume;
 	bool regular; /* the file is a regular file, not a device */
-	/* The file is regular and had no content, so parts that are not written are holes. */
+	/* The file is regular and was truncated to 0, so ranges that are not written are holes. */
 	bool fresh;
 	atomic_bool no_zeroing; /* file_zero() is not supported */
 	uint64_t bytes;         /* to copy, without the padding of the last block */
@@ -30,7 +30,7 @@ struct copy_job {
 	atomic_uint next_segment;
 	atomic_uint n_copied; /* segments that this run has copied */
 	int state_fd;         /* the state file; -1: none */
-	/* For each segment 1: an earlier run has copied it. NULL: none is copied. */
+	/* copied[i] = 1: an earlier run has copied segment i. NULL: none is copied. */
 	uint8_t *copied;
 };
 
@@ -61,6 +61,12 @@ int copy_file_open_destination(struct copy_job *job);
  * content of an earlier run. Returns 0 or -errno; logs the cause.
  */
 int copy_file_set_size(struct copy_job *job, bool keep);
+/*
+ * Open the destination once more. Linux reports an error of write-back once for each open file
+ * description, so each lane syncs one of its own. Returns a descriptor, which the caller closes; or
+ * -errno, and logs the cause.
+ */
+int copy_file_reopen(const struct copy_job *job);
 /* Read `length` bytes; those that do not belong to the file are 0. Returns 0 or -errno. */
 int copy_file_read(const struct copy_job *job, uint8_t *buf, uint32_t length, uint64_t offset);
 /* Write those of `length` bytes that belong to the file. Returns 0 or -errno. */
@@ -83,6 +89,8 @@ struct copy_piece copy_file_piece(const struct copy_job *job, uint64_t offset, u
 int copy_state_open(struct copy_job *job);
 /* Begin the record, unless copy_state_open() has read one. Returns 0 or -errno; logs the cause. */
 int copy_state_begin(struct copy_job *job);
+/* No state file of an earlier copy fits this destination any more. */
+void copy_state_detach(int fd);
 /* Close the state file. Removes it if all segments are copied. */
 void copy_state_close(struct copy_job *job);
 /* Returns whether copy_state_open() has read the record of an earlier run. */

@@ -2,6 +2,7 @@
 /* initiator_copy_file.c - the file or block device of a copy */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -96,10 +97,22 @@ int copy_file_set_size(struct copy_job *job, bool keep)
 		return -ENOSPC;
 	}
 	job->fresh = job->regular && !keep;
+	if (job->fresh)
+		copy_state_detach(job->fd);
 	if (job->fresh && (ftruncate(job->fd, 0) || ftruncate(job->fd, (off_t)job->bytes)))
 		return file_error(job, "cannot set the size of", -errno);
 	warn_of_readers(job);
 	return 0;
+}
+
+int copy_file_reopen(const struct copy_job *job)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", job->fd);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? file_error(job, "cannot open", -errno) : fd;
 }
 
 int copy_file_read(const struct copy_job *job, uint8_t *buf, uint32_t length, uint64_t offset)

@@ -6,19 +6,26 @@
  * copied the segment, made it stable and, with copy.verify, compared it. A copy that continues has
  * the same struct state. The file is removed at the end of a complete copy. It is for this machine:
  * the numbers have its byte order.
+ *
+ * A destination that is a regular file has the id of the state in the attribute ATTRIBUTE, until a
+ * copy truncates it or is complete. So the state does not fit a file of the same name and size that
+ * another copy has truncated. On a file system without attributes, only the size tells.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "initiator_copy.h"
 
 #define MAGIC "gntrycpy"
 #define STATE_VERSION 1
+#define ATTRIBUTE "user.gantry.copy"
 #define SEGMENTS_MAX (1u << 24) /* limit of the segments, and so of the size of a state file */
 
 struct state {
@@ -31,9 +38,10 @@ struct state {
 	uint64_t device, inode;
 	uint64_t size, changed_ns; /* of a source */
 	uint64_t verify;
+	uint8_t id[16]; /* random; all 0: the destination has no attribute */
 };
 
-_Static_assert(sizeof(struct state) == 96, "a state file has no padding");
+_Static_assert(sizeof(struct state) == 112, "a state file has no padding");
 
 #define FIELD(name) offsetof(struct state, name), sizeof(((struct state *)0)->name)
 
@@ -51,6 +59,7 @@ static const struct {
 	{"content of the file", offsetof(struct state, size), 2 * sizeof(uint64_t)},
 	{"verify", FIELD(verify)},
 	{"segment", FIELD(segment)},
+	{"another copy has truncated the file", FIELD(id)},
 };
 
 static const char *path(const struct copy_job *job)
@@ -120,16 +129,19 @@ static int describe(const struct copy_job *job, struct state *state)
 		state->changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
 				    (uint64_t)st.st_mtim.tv_nsec;
 	} else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size != job->bytes) {
-		state->size = 1; /* a destination without its size has no content of this copy */
+		state->size = 1; /* the comparison must fail: the file was truncated or replaced */
 	}
+	if (!job->into_volume &&
+	    fgetxattr(job->fd, ATTRIBUTE, state->id, sizeof(state->id)) != sizeof(state->id))
+		memset(state->id, 0, sizeof(state->id));
 	return 0;
 }
 
 static int reject(const struct copy_job *job, const char *difference)
 {
 	gantry_log_error(job->in->host,
-			 "%s: this is not the state of this copy (difference=%s): remove the file "
-			 "to copy everything, or name another file",
+			 "%s: the state file belongs to another copy (difference=%s): remove it to "
+			 "copy everything, or name another file",
 			 path(job), difference);
 	return -EINVAL;
 }
@@ -142,14 +154,25 @@ static bool is_damaged(const struct copy_job *job)
 	return false;
 }
 
+static bool is_zero(const void *at, size_t bytes)
+{
+	const uint8_t *byte = at;
+
+	return !byte[0] && !memcmp(byte, byte + 1, bytes - 1);
+}
+
 /* Read the record of an earlier run. Returns 0 or -errno; logs the cause. */
 static int read_state(struct copy_job *job, uint64_t size)
 {
 	struct state was, now;
 	int rc;
 
-	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was) ||
-	    memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
+	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was))
+		return reject(job, "format");
+	/* what a power failure leaves of a file that was just made */
+	if (is_zero(&was, sizeof(was)))
+		return 0;
+	if (memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
 		return reject(job, "format");
 	if (is_segment(job, was.segment))
 		job->segment = was.segment;
@@ -185,8 +208,13 @@ static int open_state(struct copy_job *job)
 		return state_error(job, "cannot examine", -errno);
 	if (!S_ISREG(st.st_mode))
 		return reject(job, "type of the file");
-	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		return state_error(job, "another copy uses", -EBUSY);
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		gantry_log_error(host,
+				 "%s: the state file is in use by another copy: wait for it, or "
+				 "name another file",
+				 path(job));
+		return -EBUSY;
+	}
 	return st.st_size ? read_state(job, (uint64_t)st.st_size) : 0;
 }
 
@@ -200,26 +228,50 @@ int copy_state_open(struct copy_job *job)
 	/* do not remove the file of another copy */
 	if (rc && job->state_fd >= 0) {
 		close(job->state_fd);
+		free(job->copied);
 		job->state_fd = -1;
+		job->copied = NULL;
 	}
 	return rc;
 }
 
+/*
+ * Give a destination that is a regular file a new id. A file system without attributes is no error.
+ * Returns 0 or -errno.
+ */
+static int set_id(const struct copy_job *job)
+{
+	uint8_t id[sizeof(((struct state *)0)->id)];
+
+	if (job->into_volume || !job->regular)
+		return 0;
+	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+		return -errno;
+	if (fsetxattr(job->fd, ATTRIBUTE, id, sizeof(id), 0) && errno != ENOTSUP)
+		return -errno;
+	return 0;
+}
+
+/* The record is stable before the first segment is copied, so a power failure leaves all of it. */
 int copy_state_begin(struct copy_job *job)
 {
-	struct state state;
+	const size_t bytes = sizeof(struct state) + job->n_segments;
+	struct state *state;
 	int rc;
 
 	if (job->state_fd < 0 || job->copied)
 		return 0;
 	job->copied = calloc(job->n_segments + 1u, 1);
-	rc = job->copied ? describe(job, &state) : -ENOMEM;
-	if (rc)
-		return rc;
-	if (ftruncate(job->state_fd, (off_t)(sizeof(state) + job->n_segments)) ||
-	    pwrite(job->state_fd, &state, sizeof(state), 0) != sizeof(state))
-		return state_error(job, "cannot write", -errno);
-	return 0;
+	state = calloc(1, bytes);
+	rc = job->copied && state ? set_id(job) : -ENOMEM;
+	if (!rc)
+		rc = describe(job, state);
+	if (!rc &&
+	    (ftruncate(job->state_fd, 0) ||
+	     pwrite(job->state_fd, state, bytes, 0) != (ssize_t)bytes || fsync(job->state_fd)))
+		rc = -errno;
+	free(state);
+	return rc ? state_error(job, "cannot write", rc) : 0;
 }
 
 bool copy_state_continues(const struct copy_job *job)
@@ -251,10 +303,10 @@ int copy_state_mark(struct copy_job *job, uint32_t segment)
 {
 	const uint8_t copied = 1;
 
-	atomic_fetch_add_explicit(&job->n_copied, 1, memory_order_relaxed);
 	if (job->state_fd >= 0 &&
 	    pwrite(job->state_fd, &copied, 1, (off_t)(sizeof(struct state) + segment)) != 1)
-		return state_error(job, "cannot write", errno ? -errno : -ENOSPC);
+		return state_error(job, "cannot write", -errno);
+	atomic_fetch_add_explicit(&job->n_copied, 1, memory_order_relaxed);
 	return 0;
 }
 
@@ -267,16 +319,33 @@ static uint32_t count_copied(const struct copy_job *job)
 	return n;
 }
 
+void copy_state_detach(int fd)
+{
+	(void)fremovexattr(fd, ATTRIBUTE); /* most files have none */
+}
+
+/* End the record. n: number of the segments that are copied */
+static void end_state(const struct copy_job *job, uint32_t n)
+{
+	if (n < job->n_segments) {
+		gantry_log_info(job->in->host,
+				"%s: the copy is incomplete (segments=%u of %u): run it again to "
+				"continue",
+				path(job), n, job->n_segments);
+		return;
+	}
+	if (!job->into_volume)
+		copy_state_detach(job->fd);
+	if (unlink(path(job)))
+		state_error(job, "cannot remove", -errno);
+}
+
 void copy_state_close(struct copy_job *job)
 {
 	if (job->state_fd < 0)
 		return;
-	if (job->copied && count_copied(job) == job->n_segments && unlink(path(job)))
-		state_error(job, "cannot remove", -errno);
-	else if (job->copied && count_copied(job) < job->n_segments)
-		gantry_log_info(job->in->host,
-				"%s records %u of %u segments: the same copy continues there",
-				path(job), count_copied(job), job->n_segments);
+	if (job->copied)
+		end_state(job, count_copied(job));
 	close(job->state_fd);
 	free(job->copied);
 }

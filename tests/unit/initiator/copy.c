@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -341,7 +342,7 @@ static void test_an_interrupted_copy_continues(void)
 			1, run_failing_copy(out, out ? GANTRY_OP_READ : GANTRY_OP_WRITE, 30));
 		first = reported("progress.done");
 		TEST_ASSERT_EQUAL_INT(0, access(STATE, F_OK));
-		TEST_ASSERT_TRUE(fake_logged(&rig.host, "segments: the same copy continues there"));
+		TEST_ASSERT_TRUE(fake_logged(&rig.host, "the copy is incomplete (segments="));
 		TEST_ASSERT_EQUAL_INT(0, run_copy(out, "copy.verify=false"));
 		TEST_ASSERT_TRUE(fake_logged(&rig.host, "continuing (copied="));
 		TEST_ASSERT_TRUE(reported("progress.done") < SIZE);
@@ -385,7 +386,7 @@ static void fill_other_segments(void)
 
 	memset(garbage, 0x55, sizeof(garbage));
 	for (int i = 0; i < 16; i++) {
-		TEST_ASSERT_EQUAL_INT64(1, pread(state, &copied, 1, 96 + i));
+		TEST_ASSERT_EQUAL_INT64(1, pread(state, &copied, 1, 112 + i));
 		if (!copied)
 			TEST_ASSERT_EQUAL_INT64(65536, pwrite(file, garbage, 65536, i * 65536));
 	}
@@ -407,7 +408,7 @@ static void expect_rejected(int out, const char *difference, const char *more)
 {
 	char text[128];
 
-	snprintf(text, sizeof(text), "not the state of this copy (difference=%s)", difference);
+	snprintf(text, sizeof(text), "belongs to another copy (difference=%s)", difference);
 	TEST_ASSERT_EQUAL_INT(1, run_copy(out, more));
 	TEST_ASSERT_TRUE_MESSAGE(fake_logged(&rig.host, text), difference);
 	TEST_ASSERT_EQUAL_INT(0, access(STATE, F_OK));
@@ -454,9 +455,9 @@ static void test_a_damaged_state_is_rejected(void)
 	begin_copy(0);
 	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(0, GANTRY_OP_WRITE, 30));
 	fd = open(STATE, O_WRONLY | O_CLOEXEC);
-	TEST_ASSERT_EQUAL_INT64(1, pwrite(fd, "x", 1, 100));
+	TEST_ASSERT_EQUAL_INT64(1, pwrite(fd, "x", 1, 116));
 	expect_rejected(0, "length or content", "copy.verify=false");
-	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 100));
+	TEST_ASSERT_EQUAL_INT(0, ftruncate(fd, 116));
 	expect_rejected(0, "length or content", "copy.verify=false");
 	close(fd);
 	unlink(path);
@@ -470,6 +471,54 @@ static void test_a_destination_without_its_size_is_rejected(void)
 	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 30));
 	TEST_ASSERT_EQUAL_INT(0, truncate(path, 0));
 	expect_rejected(1, "content of the file", "copy.verify=false");
+	unlink(path);
+	unlink(STATE);
+}
+
+/* A copy without the state file has replaced the content that the state file records. */
+static void test_a_destination_that_another_copy_has_truncated_is_rejected(void)
+{
+	uint8_t id[16];
+
+	begin_copy(1);
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 30));
+	if (getxattr(path, "user.gantry.copy", id, sizeof(id)) < 0)
+		TEST_IGNORE_MESSAGE("the file system has no attributes");
+	TEST_ASSERT_EQUAL_INT(0, rig_run(RIG_CONF(setting("copy.to", path), "copy.size=1MiB")));
+	TEST_ASSERT_EQUAL_INT(-1, getxattr(path, "user.gantry.copy", id, sizeof(id)));
+	expect_rejected(1, "another copy has truncated the file", "copy.verify=false");
+	unlink(path);
+	unlink(STATE);
+}
+
+static void test_a_state_of_zeroes_is_no_record(void)
+{
+	begin_copy(1);
+	close(open(STATE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	TEST_ASSERT_EQUAL_INT(0, truncate(STATE, 4096));
+	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 30));
+	TEST_ASSERT_EQUAL_INT(0, run_copy(1, "copy.verify=false"));
+	end_copy();
+}
+
+/* Extents save time: without them, the copy reads everything. */
+static void test_failed_queries_for_extents(void)
+{
+	begin_copy(1);
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_EXTENTS,
+						     .nth = 1,
+						     .more = 100,
+						     .status = GANTRY_S_IO});
+	TEST_ASSERT_EQUAL_INT(0, run_copy(1, "copy.verify=true"));
+	TEST_ASSERT_EQUAL_UINT64(2 * 64, rig.rh.n_ops[GANTRY_OP_READ]);
+	end_copy();
+	begin_copy(1);
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_EXTENTS,
+						     .nth = 1,
+						     .status = GANTRY_S_TIMEOUT});
+	TEST_ASSERT_EQUAL_INT(1, run_copy(1, "copy.verify=true"));
 	unlink(path);
 	unlink(STATE);
 }
@@ -528,6 +577,9 @@ int main(void)
 	RUN_TEST(test_the_state_of_another_copy_is_rejected);
 	RUN_TEST(test_a_damaged_state_is_rejected);
 	RUN_TEST(test_a_destination_without_its_size_is_rejected);
+	RUN_TEST(test_a_destination_that_another_copy_has_truncated_is_rejected);
+	RUN_TEST(test_a_state_of_zeroes_is_no_record);
+	RUN_TEST(test_failed_queries_for_extents);
 	RUN_TEST(test_verify_finds_nothing_in_a_good_copy);
 	RUN_TEST(test_verify_finds_a_difference);
 	return UNITY_END();
