@@ -88,6 +88,11 @@ static int refuse_busy(struct gantry_session *s, const struct obstacle *o)
 		gn_session_refuse(s, "busy (silent sessions=%u, since=%llu ms): try again",
 				  o->n_silent,
 				  (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
+	else if (o->n_ending == 0)
+		gn_session_refuse(s,
+				  "busy (since=%llu ms): the store can still execute earlier "
+				  "writes: try again",
+				  (unsigned long long)((now_ns - since_ns) / GN_NS_PER_MS));
 	else
 		gn_session_refuse(
 			s, "busy (writes=%u, since=%llu ms): writes of an ended session: try again",
