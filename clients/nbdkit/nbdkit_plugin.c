@@ -120,7 +120,7 @@ static int supports(enum gantry_opcode opcode)
 	return !!(server_info()->ops & 1u << opcode);
 }
 
-/* nbdkit calls this function once for each connection: NBD has no message about another size. */
+/* nbdkit calls this function once for each connection: NBD cannot notify a client of a change. */
 static int64_t server_get_size(void *handle)
 {
 	(void)handle;

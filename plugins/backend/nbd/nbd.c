@@ -25,8 +25,8 @@ static const struct gantry_option options[] = {
 	 "Time in which the server must accept a connection and describe the export."},
 	{"quiesce_time", GANTRY_OPT_TIME, offsetof(struct nb_conf, quiesce_time_ns), "5s", 0,
 	 3600000000000, NULL, NULL,
-	 "Time after the loss of a connection, and after the start of the target, in which the server can still execute writes "
-	 "that it has not answered. Meanwhile writes that overlap them wait, and so do new sessions."},
+	 "Time in which the server can still execute writes that it has not answered. After the loss of a connection, new "
+	 "sessions and writes that overlap these writes wait; after the start of the target, new sessions wait."},
 	{"tls_certificates", GANTRY_OPT_STRING, offsetof(struct nb_conf, tls_certificates), "", 0,
 	 0, NULL, NULL,
 	 "Directory with the certificates of this client, for nbds. Empty: where libnbd looks."},

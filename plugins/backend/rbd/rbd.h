@@ -26,8 +26,8 @@
  *                1. connects with a new client;
  *                2. adds the addresses of the old client to the blocklist of the cluster, which
  *                   gets a new epoch of the OSD map, and waits until the new client has this map;
- *                3. waits until librbd has called back for each IO of the old client, and closes
- *                   this client;
+ *                3. waits until librbd has called back for each IO of the old client, and until
+ *                   a diff for extents has returned, and closes this client;
  *                4. opens and locks the image with the new client, and sets OPEN.
  *              After an error it starts again with the step that failed, once a second.
  *     LOST     another client has the lock or has fenced this one; or the old client had a

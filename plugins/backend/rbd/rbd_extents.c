@@ -49,8 +49,8 @@ static void report(const struct range *range, const struct gantry_io *io)
 }
 
 /*
- * librbd limits the diff to an image that has become smaller. Reads beyond its end fail, so that
- * part is data. Returns 0, -ERANGE: all of the range is there; or -errno.
+ * If the image has shrunk, librbd cuts the diff at the new end. Reads beyond it fail, so that part
+ * is data. Returns 0; -ERANGE: the whole range is beyond the end; or another -errno.
  */
 static int check_end(rbd_image_t image, const struct range *range)
 {
@@ -82,8 +82,9 @@ static int64_t find(struct rbd_store *store, const struct gantry_io *io)
 	if (range.bytes > limit)
 		range.bytes = limit;
 	/*
-	 * With a cache all is data. A diff flushes the cache. If this flush failed, librbd would
-	 * not report the lost writes to the next flush of the client.
+	 * With a writeback cache, report everything as data. A diff flushes the cache and consumes
+	 * the error of that flush, so the client's next flush would succeed although writes were
+	 * lost.
 	 */
 	memset(range.has_data, store->client.is_cached, range.bytes / range.block);
 	if (!store->client.is_cached)
@@ -98,7 +99,7 @@ static int64_t find(struct rbd_store *store, const struct gantry_io *io)
 	return 0;
 }
 
-/* A request whose time is over fails, because others can wait for the thread. */
+/* Fail a request that is past its deadline: executing it would delay the requests behind it. */
 static int64_t execute(struct rbd_store *store, const struct rbd_request *r)
 {
 	int64_t result;
