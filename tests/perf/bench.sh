@@ -29,6 +29,7 @@ usage()
 failover()
 {
 	local transport rc=0
+	[ -z "$json$svg" ] || usage 2 >&2
 	for transport in shm-comch tcp; do
 		if [ -e "$build/plugins/.libs/$transport.so" ]; then
 			echo "$transport, $1 kills of the gateway in use; goal: failover_p99 below 1000 ms"

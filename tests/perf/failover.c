@@ -194,7 +194,11 @@ static pid_t start(const char *name)
 	}
 	close(ends[1]);
 	while (!strstr(text, " listening ") && n > 0 && used < sizeof(text) - 1) {
-		n = read(ends[0], text + used, sizeof(text) - 1 - used);
+		struct pollfd output = {.fd = ends[0], .events = POLLIN};
+
+		n = poll(&output, 1, LIMIT_MS) > 0
+			    ? read(ends[0], text + used, sizeof(text) - 1 - used)
+			    : -1;
 		used += n > 0 ? (size_t)n : 0;
 		text[used] = '\0';
 	}

@@ -35,6 +35,7 @@ roles = {
 		{ device = "wire"; name = "right"; timeout = "300ms"; } ); };
 };
 END
+: >"$tmp/log"
 "$build/core/gantry" run "$tmp/conf" --role store --json >"$tmp/report" 2>"$tmp/log" &
 pid=$!
 timeout 20 tail -n +1 -s 0.02 -f --pid=$pid "$tmp/log" 2>/dev/null | grep -q -m 1 ' listening ' || { cat "$tmp/log" >&2; exit 1; }
@@ -43,6 +44,6 @@ timeout 20 tail -n +1 -s 0.02 -f --pid=$pid "$tmp/log" 2>/dev/null | grep -q -m 
 kill -TERM "$pid"
 wait "$pid"
 pid=
-# each killed gateway had the session
+# each kill must end exactly one session at the target
 lost=$(sed -n 's/.*"sessions_lost": *\([0-9]*\).*/\1/p' "$tmp/report" | head -n 1)
 [ "${lost:-0}" -eq "$kills" ] || { echo "failover: $kills kills ended ${lost:-0} sessions" >&2; exit 1; }

@@ -158,6 +158,9 @@ int store_return(struct driver *d);
 /* -- rounds.c -- */
 /* Returns the topology of this name, or NULL. */
 const struct topology *topology_find(const char *name);
+/* Returns whether this machine has the programs of the topology. */
+int topology_runs(const struct topology *topology);
+#define SOAK_SKIPPED 77 /* exit status: the topology of the options does not run here */
 int run_rounds(struct driver *d);
 int finished(const struct driver *d);
 uint64_t total_kills(const struct driver *d);

@@ -260,6 +260,10 @@ int main(int argc, char **argv)
 			d.options.topology = topology_find(optarg);
 			if (!d.options.topology)
 				return usage();
+			if (!topology_runs(d.options.topology)) {
+				printf("soak: nbdkit is not installed\n");
+				return SOAK_SKIPPED;
+			}
 			break;
 		case 'v':
 			d.options.verbose = 1;

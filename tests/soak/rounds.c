@@ -623,9 +623,9 @@ static int run_round(struct driver *d, enum round_kind kind)
 	return end_round(d, &r);
 }
 
-static int have_nbdkit(void)
+int topology_runs(const struct topology *topology)
 {
-	return system("command -v nbdkit >/dev/null 2>&1") == 0;
+	return !topology->nbdkit || system("command -v nbdkit >/dev/null 2>&1") == 0;
 }
 
 /*
@@ -641,7 +641,7 @@ static enum round_kind next_round(struct driver *d)
 
 	if (d->options.topology)
 		topology = d->options.topology;
-	if (topology->nbdkit && !have_nbdkit()) {
+	if (!topology_runs(topology)) {
 		printf("soak: no round with the backend nbd: nbdkit is not installed\n");
 		topology = &topologies[PLAIN];
 	}
