@@ -50,6 +50,17 @@ int copy_file_open_source(struct copy_job *job, uint64_t *size_p)
 	return job->fd < 0 ? file_error(job, "cannot open", -errno) : examine(job, size_p);
 }
 
+/* Open the destination once more. Returns a descriptor or -errno. */
+static int reopen(const struct copy_job *job, int flags)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", job->fd);
+	fd = open(name, O_RDWR | O_CLOEXEC | O_NONBLOCK | flags);
+	return fd < 0 ? -errno : fd;
+}
+
 /* An existing file keeps its mode, which the user has chosen. */
 static void warn_of_readers(const struct copy_job *job)
 {
@@ -59,6 +70,20 @@ static void warn_of_readers(const struct copy_job *job)
 		gantry_log_warn(job->in->host,
 				"%s: other users may read the copy (mode=%04o): chmod go-rwx %s",
 				job->path, (unsigned)st.st_mode & 07777, job->path);
+}
+
+/* Lock the destination. A block device is opened again: O_EXCL fails if the kernel uses it. */
+static bool is_in_use(struct copy_job *job)
+{
+	if (!job->regular) {
+		int fd = reopen(job, O_EXCL);
+
+		if (fd < 0)
+			return true;
+		close(job->fd);
+		job->fd = fd;
+	}
+	return flock(job->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
 /*
@@ -78,10 +103,12 @@ int copy_file_open_destination(struct copy_job *job)
 	rc = examine(job, &size);
 	if (rc)
 		return rc;
-	if (job->regular && flock(job->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		gantry_log_error(host,
-				 "%s is in use by another process, perhaps a target that serves it",
-				 job->path);
+	if (is_in_use(job)) {
+		gantry_log_error(
+			host,
+			"%s is in use: by a mount, or by another process, such as a target "
+			"that serves it",
+			job->path);
 		return -EBUSY;
 	}
 	return 0;
@@ -107,12 +134,9 @@ int copy_file_set_size(struct copy_job *job, bool keep)
 
 int copy_file_reopen(const struct copy_job *job)
 {
-	char name[32];
-	int fd;
+	int fd = reopen(job, 0);
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", job->fd);
-	fd = open(name, O_RDWR | O_CLOEXEC);
-	return fd < 0 ? file_error(job, "cannot open", -errno) : fd;
+	return fd < 0 ? file_error(job, "cannot open", fd) : fd;
 }
 
 int copy_file_read(const struct copy_job *job, uint8_t *buf, uint32_t length, uint64_t offset)

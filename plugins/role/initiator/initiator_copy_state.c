@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -126,8 +125,9 @@ static int describe(const struct copy_job *job, struct state *state)
 	state->inode = S_ISBLK(st.st_mode) ? 0 : st.st_ino;
 	if (S_ISREG(st.st_mode) && job->into_volume) {
 		state->size = (uint64_t)st.st_size;
-		state->changed_ns = (uint64_t)st.st_mtim.tv_sec * NS_PER_S +
-				    (uint64_t)st.st_mtim.tv_nsec;
+		/* programs can set the time of the last modification, but not this one */
+		state->changed_ns = (uint64_t)st.st_ctim.tv_sec * NS_PER_S +
+				    (uint64_t)st.st_ctim.tv_nsec;
 	} else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size != job->bytes) {
 		state->size = 1; /* the comparison must fail: the file was truncated or replaced */
 	}
@@ -154,13 +154,6 @@ static bool is_damaged(const struct copy_job *job)
 	return false;
 }
 
-static bool is_zero(const void *at, size_t bytes)
-{
-	const uint8_t *byte = at;
-
-	return !byte[0] && !memcmp(byte, byte + 1, bytes - 1);
-}
-
 /* Read the record of an earlier run. Returns 0 or -errno; logs the cause. */
 static int read_state(struct copy_job *job, uint64_t size)
 {
@@ -169,9 +162,6 @@ static int read_state(struct copy_job *job, uint64_t size)
 
 	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was))
 		return reject(job, "format");
-	/* what a power failure leaves of a file that was just made */
-	if (is_zero(&was, sizeof(was)))
-		return 0;
 	if (memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
 		return reject(job, "format");
 	if (is_segment(job, was.segment))
@@ -245,33 +235,49 @@ static int set_id(const struct copy_job *job)
 
 	if (job->into_volume || !job->regular)
 		return 0;
-	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+	if (getentropy(id, sizeof(id)))
 		return -errno;
 	if (fsetxattr(job->fd, ATTRIBUTE, id, sizeof(id), 0) && errno != ENOTSUP)
 		return -errno;
 	return 0;
 }
 
-/* The record is stable before the first segment is copied, so a power failure leaves all of it. */
-int copy_state_begin(struct copy_job *job)
+/* Write all bytes. Returns 0 or -errno. */
+static int write_at(int fd, const void *bytes, size_t n, uint64_t offset)
+{
+	ssize_t put = pwrite(fd, bytes, n, (off_t)offset);
+
+	return put < 0 ? -errno : (size_t)put < n ? -ENOSPC : 0;
+}
+
+/* Write the first record and sync it, so that a power failure does not leave a part of it. */
+static int write_state(struct copy_job *job)
 {
 	const size_t bytes = sizeof(struct state) + job->n_segments;
-	struct state *state;
+	struct state *state = calloc(1, bytes);
+	int rc = state ? describe(job, state) : -ENOMEM;
+
+	if (!rc)
+		rc = write_at(job->state_fd, state, bytes, 0);
+	if (!rc && fsync(job->state_fd))
+		rc = -errno;
+	free(state);
+	return rc;
+}
+
+int copy_state_begin(struct copy_job *job)
+{
 	int rc;
 
 	if (job->state_fd < 0 || job->copied)
 		return 0;
+	rc = set_id(job) ?: write_state(job);
+	if (rc) {
+		(void)!ftruncate(job->state_fd, 0); /* an empty file is no record */
+		return state_error(job, "cannot write", rc);
+	}
 	job->copied = calloc(job->n_segments + 1u, 1);
-	state = calloc(1, bytes);
-	rc = job->copied && state ? set_id(job) : -ENOMEM;
-	if (!rc)
-		rc = describe(job, state);
-	if (!rc &&
-	    (ftruncate(job->state_fd, 0) ||
-	     pwrite(job->state_fd, state, bytes, 0) != (ssize_t)bytes || fsync(job->state_fd)))
-		rc = -errno;
-	free(state);
-	return rc ? state_error(job, "cannot write", rc) : 0;
+	return job->copied ? 0 : -ENOMEM;
 }
 
 bool copy_state_continues(const struct copy_job *job)
@@ -302,10 +308,12 @@ uint32_t copy_state_take(struct copy_job *job)
 int copy_state_mark(struct copy_job *job, uint32_t segment)
 {
 	const uint8_t copied = 1;
+	int rc = job->state_fd < 0
+			 ? 0
+			 : write_at(job->state_fd, &copied, 1, sizeof(struct state) + segment);
 
-	if (job->state_fd >= 0 &&
-	    pwrite(job->state_fd, &copied, 1, (off_t)(sizeof(struct state) + segment)) != 1)
-		return state_error(job, "cannot write", -errno);
+	if (rc)
+		return state_error(job, "cannot write", rc);
 	atomic_fetch_add_explicit(&job->n_copied, 1, memory_order_relaxed);
 	return 0;
 }
@@ -324,6 +332,15 @@ void copy_state_detach(int fd)
 	(void)fremovexattr(fd, ATTRIBUTE); /* most files have none */
 }
 
+/* Returns whether the path still leads to the state file, and not to that of another copy. */
+static bool is_in_place(const struct copy_job *job)
+{
+	struct stat now, own;
+
+	return !stat(path(job), &now) && !fstat(job->state_fd, &own) && now.st_dev == own.st_dev &&
+	       now.st_ino == own.st_ino;
+}
+
 /* End the record. n: number of the segments that are copied */
 static void end_state(const struct copy_job *job, uint32_t n)
 {
@@ -336,7 +353,8 @@ static void end_state(const struct copy_job *job, uint32_t n)
 	}
 	if (!job->into_volume)
 		copy_state_detach(job->fd);
-	if (unlink(path(job)))
+	/* Empty, the file is no record, even if it has another name or cannot be removed. */
+	if (ftruncate(job->state_fd, 0) || (is_in_place(job) && unlink(path(job))))
 		state_error(job, "cannot remove", -errno);
 }
 

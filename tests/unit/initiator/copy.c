@@ -491,13 +491,51 @@ static void test_a_destination_that_another_copy_has_truncated_is_rejected(void)
 	unlink(STATE);
 }
 
-static void test_a_state_of_zeroes_is_no_record(void)
+/* A file system without a partition table begins with zeroes. */
+static void test_a_file_that_is_no_state_is_kept(void)
 {
+	struct stat st;
+
 	begin_copy(1);
 	close(open(STATE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	TEST_ASSERT_EQUAL_INT(0, truncate(STATE, 4096));
-	TEST_ASSERT_EQUAL_INT(1, run_failing_copy(1, GANTRY_OP_READ, 30));
-	TEST_ASSERT_EQUAL_INT(0, run_copy(1, "copy.verify=false"));
+	expect_rejected(1, "format", "copy.verify=false");
+	TEST_ASSERT_EQUAL_INT(0, stat(STATE, &st));
+	TEST_ASSERT_EQUAL_INT64(4096, st.st_size);
+	unlink(path);
+	unlink(STATE);
+}
+
+/* The record of a complete copy is no record, even if the state file cannot be removed. */
+static void test_the_state_of_a_complete_copy_is_empty(void)
+{
+	struct stat st;
+
+	begin_copy(0);
+	TEST_ASSERT_EQUAL_INT(0, symlink("initiator-copy.real", STATE));
+	TEST_ASSERT_EQUAL_INT(0, run_copy(0, "copy.verify=false"));
+	TEST_ASSERT_EQUAL_INT(0, stat("initiator-copy.real", &st));
+	TEST_ASSERT_EQUAL_INT64(0, st.st_size);
+	unlink("initiator-copy.real");
+	end_copy();
+}
+
+/* Another copy has made a state file of the same name meanwhile. */
+static void exchange_state(struct fake_role_host *rh, const struct gantry_io *io)
+{
+	if (io->opcode != GANTRY_OP_FLUSH || rh->n_ops[GANTRY_OP_FLUSH] != 1)
+		return;
+	unlink(STATE);
+	close(open(STATE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+}
+
+static void test_the_state_of_another_copy_is_not_removed(void)
+{
+	begin_copy(0);
+	rig.rh.seen = exchange_state;
+	TEST_ASSERT_EQUAL_INT(0, run_copy(0, "copy.verify=false"));
+	TEST_ASSERT_EQUAL_INT(0, access(STATE, F_OK));
+	unlink(STATE);
 	end_copy();
 }
 
@@ -578,7 +616,9 @@ int main(void)
 	RUN_TEST(test_a_damaged_state_is_rejected);
 	RUN_TEST(test_a_destination_without_its_size_is_rejected);
 	RUN_TEST(test_a_destination_that_another_copy_has_truncated_is_rejected);
-	RUN_TEST(test_a_state_of_zeroes_is_no_record);
+	RUN_TEST(test_a_file_that_is_no_state_is_kept);
+	RUN_TEST(test_the_state_of_a_complete_copy_is_empty);
+	RUN_TEST(test_the_state_of_another_copy_is_not_removed);
 	RUN_TEST(test_failed_queries_for_extents);
 	RUN_TEST(test_verify_finds_nothing_in_a_good_copy);
 	RUN_TEST(test_verify_finds_a_difference);
