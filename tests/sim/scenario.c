@@ -54,6 +54,7 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "guest",
 							  "guest that exchanges memory",
 							  "guest that leaves",
+							  "two paths",
 							  "nothing wrong"};
 
 	return names[condition];
@@ -97,6 +98,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_GUEST] = s->topology.guest,
 		[SIM_WITH_GUEST_EXCHANGES] = (s->jobs[0].guest & SIM_GUEST_EXCHANGES) != 0,
 		[SIM_WITH_GUEST_LEAVES] = (s->jobs[0].guest & SIM_GUEST_LEAVES) != 0,
+		[SIM_WITH_PATHS] = s->topology.paths,
 		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
 	uint32_t bits = 0;
 
@@ -290,6 +292,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_lists(s);
 	draw_tcp(s);
 	draw_guest(s);
+	sim_topology_add_paths(s);
 }
 
 /* -- leaving out -- */

@@ -119,7 +119,8 @@ enum sim_condition {
 	SIM_WITH_GUEST, /* client 1 is a guest */
 	SIM_WITH_GUEST_EXCHANGES,
 	SIM_WITH_GUEST_LEAVES,
-	SIM_CALM, /* no faults */
+	SIM_WITH_PATHS, /* two gateways, each a path to the same targets */
+	SIM_CALM,       /* no faults */
 	SIM_CONDITIONS
 };
 /* Whether the scenario has no source of errors except its faults. */

@@ -213,6 +213,18 @@ void sim_topology_draw_guest(struct sim_scenario *s)
 		draw_disk_fault(s);
 }
 
+/*
+ * Only a client that resumes its session changes the path. The exporter does not, and with it there
+ * would be too many processes.
+ */
+void sim_topology_add_paths(struct sim_scenario *s)
+{
+	struct sim_topology *t = &s->topology;
+
+	t->paths = s->seed % 8 == 6 && s->gateway && s->resume && t->shape == SIM_SEPARATE &&
+		   !t->swaps;
+}
+
 /* Omit the operations that no client may submit. */
 static void limit_shares(struct sim_scenario *s, uint32_t features)
 {
@@ -244,6 +256,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		t->tcp_front = t->tcp_back = false;
 	if (features & SIM_NO_TCP_DIRECT || !t->tcp_front || !t->tcp_back)
 		t->tcp_direct = false;
+	if (features & SIM_NO_PATHS || t->shape != SIM_SEPARATE)
+		t->paths = false;
 	if (features & SIM_NO_GUEST || t->shape == SIM_EMBEDDED || t->spans)
 		t->guest = false;
 	if (!t->guest)
@@ -317,6 +331,8 @@ void sim_topology_print(const struct sim_scenario *s)
 			s->jobs[0].guest & SIM_GUEST_EVENTS ? " event-index" : "",
 			s->jobs[0].guest & SIM_GUEST_LEAVES ? " leaves" : "",
 			s->jobs[0].guest & SIM_GUEST_EXCHANGES ? " exchanges-memory" : "");
+	if (t->paths)
+		fprintf(sim_out, "  two gateways, each a path to the same targets\n");
 	if (t->tcp_front || t->tcp_back)
 		fprintf(sim_out, "  TCP:%s%s%s, revoke_timeout %u ms\n",
 			t->tcp_front ? " from the clients" : "",
@@ -363,7 +379,8 @@ static void add_device(struct text *text, const struct sim_topology *t, const ch
 	    "direct_networks = \"192.0.2.0/24\"; revoke_timeout = \"%ums\"; services = { ",
 	    name, t->tcp_direct ? "true" : "false", t->tcp_revoke_ms);
 	for (uint32_t volume = 0; volume < SIM_TARGETS; volume++)
-		add(text, "volume%u = \"192.0.2.7:%u\"; ", volume, 1000 * number + volume);
+		add(text, "volume%u = \"192.0.2.7:%u\"; other%u = \"192.0.2.7:%u\"; ", volume,
+		    1000 * number + volume, volume, 1000 * number + 100 + volume);
 	add(text, "}; };\n");
 }
 
@@ -428,18 +445,40 @@ static void add_stages(struct text *text, const struct sim_stage *stage, uint64_
 	add(text, " ); ");
 }
 
+/* path 0: the name of a target, or of the first gateway; 1: the name of the second gateway. */
 static void add_end_point(struct text *text, const struct sim_scenario *s, const char *kind,
-			  const char *device, uint32_t volume)
+			  const char *device, uint32_t path, uint32_t volume)
 {
-	add(text, "%s { device = \"%s\"; name = \"volume%u\"; heartbeat = \"%" PRIu64 "ms\"; ",
-	    kind, device, volume, s->heartbeat_ms);
+	add(text, "%s { device = \"%s\"; name = \"%s%u\"; heartbeat = \"%" PRIu64 "ms\"; ", kind,
+	    device, path == 0 ? "volume" : "other", volume, s->heartbeat_ms);
+}
+
+static void add_path(struct text *text, const struct sim_scenario *s, const char *device,
+		     uint32_t path, uint32_t volume)
+{
+	add_end_point(text, s, "", device, path, volume);
+	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"%s\"; %s}", s->io_timeout_ms,
+	    s->topology.paths ? "200ms" : "2s", s->resume && path == 0 ? "resume = \"5s\"; " : "");
+}
+
+/* Add the connection of a client, with each of its paths. */
+static void add_paths(struct text *text, const struct sim_scenario *s, const char *device,
+		      uint32_t volume)
+{
+	add(text, "connect = ( ");
+	add_path(text, s, device, 0, volume);
+	if (s->topology.paths) {
+		add(text, ", ");
+		add_path(text, s, device, 1, volume);
+	}
+	add(text, " ); ");
 }
 
 /* Add the connection of a gateway to a target. */
 static void add_target(struct text *text, const struct sim_scenario *s, const char *device,
 		       uint32_t volume)
 {
-	add_end_point(text, s, "", device, volume);
+	add_end_point(text, s, "", device, 0, volume);
 	add(text, "io_timeout = \"%" PRIu64 "ms\"; }", s->io_timeout_ms);
 }
 
@@ -447,7 +486,7 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 		      uint32_t volume)
 {
 	add(text, "store%u = { role = \"target\"; ", volume);
-	add_end_point(text, s, "listen =", device, volume);
+	add_end_point(text, s, "listen =", device, 0, volume);
 	if (s->topology.memory)
 		add(text,
 		    "};\nbackend = { type = \"memory\"; size = \"%uKiB\"; uuid = \"%.35s%u\"; }; ",
@@ -461,10 +500,10 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 }
 
 static void add_bridge(struct text *text, const struct sim_scenario *s, const char *back,
-		       uint32_t volume)
+		       uint32_t path, uint32_t volume)
 {
 	add(text, "bridge%u = { role = \"gateway\"; ", volume);
-	add_end_point(text, s, "listen =", "front", volume);
+	add_end_point(text, s, "listen =", "front", path, volume);
 	add(text, "};\nconnect = ( ");
 	add_target(text, s, back, volume);
 	if (s->topology.spans) {
@@ -482,9 +521,8 @@ static void add_load(struct text *text, const struct sim_scenario *s, const char
 		     uint32_t volume)
 {
 	add(text, "load%u = { role = \"initiator\"; ", volume);
-	add_end_point(text, s, "connect =", device, volume);
-	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; %s};\n};\n", s->io_timeout_ms,
-	    s->resume ? "resume = \"5s\"; " : "");
+	add_paths(text, s, device, volume);
+	add(text, "};\n");
 }
 
 static void add_swap(struct text *text, const struct sim_scenario *s)
@@ -492,7 +530,7 @@ static void add_swap(struct text *text, const struct sim_scenario *s)
 	add(text,
 	    "swap = { role = \"exporter\"; rounds = 3; strict = false; writes = false; lists = %s; ",
 	    s->topology.lists ? "true" : "false");
-	add_end_point(text, s, "connect =", "front", 0);
+	add_end_point(text, s, "connect =", "front", 0, 0);
 	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; };\n};\n", s->io_timeout_ms);
 }
 
@@ -502,9 +540,8 @@ static void add_disk(struct text *text, const struct sim_scenario *s)
 	    "disk = { role = \"vhost-user-blk\"; socket = \"" SIM_DISK_SOCKET
 	    "\"; lanes = %u; depth = 4; ",
 	    s->jobs[0].queues);
-	add_end_point(text, s, "connect =", "front", s->jobs[0].volume);
-	add(text, "io_timeout = \"%" PRIu64 "ms\"; timeout = \"2s\"; %s};\n};\n", s->io_timeout_ms,
-	    s->resume ? "resume = \"5s\"; " : "");
+	add_paths(text, s, "front", s->jobs[0].volume);
+	add(text, "};\n");
 }
 
 static uint32_t exchanged; /* bit mask of targets whose two volumes are exchanged */
@@ -546,6 +583,11 @@ const char *sim_topology_store(uint32_t target)
 	return target == 0 ? "/etc/store0.conf" : "/etc/store1.conf";
 }
 
+const char *sim_topology_bridge(uint32_t number)
+{
+	return number == 0 ? "/etc/bridge0.conf" : "/etc/bridge1.conf";
+}
+
 void sim_topology_files(const struct sim_scenario *s)
 {
 	static struct text text;
@@ -561,13 +603,15 @@ void sim_topology_files(const struct sim_scenario *s)
 						 : "front",
 			  i);
 		if (t->shape == SIM_JOINED)
-			add_bridge(&text, s, "wire", i);
+			add_bridge(&text, s, "wire", 0, i);
 		end(&text, sim_topology_store(i));
 	}
-	begin(&text, s);
-	for (uint32_t i = 0; i < (t->spans ? 1 : t->n_targets); i++)
-		add_bridge(&text, s, "back", i);
-	end(&text, "/etc/bridge.conf");
+	for (uint32_t path = 0; path < SIM_PATHS; path++) {
+		begin(&text, s);
+		for (uint32_t i = 0; i < (t->spans ? 1 : t->n_targets); i++)
+			add_bridge(&text, s, "back", path, i);
+		end(&text, sim_topology_bridge(path));
+	}
 	begin(&text, s);
 	for (uint32_t i = 0; i < n_volumes; i++) {
 		add_load(&text, s, t->shape == SIM_EMBEDDED ? "wire" : "front", i);

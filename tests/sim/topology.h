@@ -27,6 +27,7 @@
 #define SIM_VOLUMES 4u
 #define SIM_VOLUME_BLOCKS 64u
 #define SIM_TARGETS 2u
+#define SIM_PATHS 2u /* gateways of a scenario with `paths` */
 #define SIM_DISK_SOCKET "/run/disk.sock"
 
 enum sim_shape { SIM_SEPARATE, SIM_JOINED, SIM_EMBEDDED, SIM_SHAPES };
@@ -56,6 +57,8 @@ struct sim_topology {
 	uint32_t tcp_revoke_ms; /* revoke_timeout; short: peers exceed it */
 	/* client 1 is a guest, whose disk is a process with the role vhost-user-blk */
 	bool guest;
+	/* clients and disk have two paths to the targets, each through a gateway of its own */
+	bool paths;
 };
 
 /* Parts of a topology that sim_limits can leave out, as bits. */
@@ -68,7 +71,8 @@ enum sim_feature {
 	SIM_NO_TCP = 32,
 	SIM_NO_TCP_DIRECT = 64,
 	SIM_NO_GUEST = 128,
-	SIM_FEATURES = 8 /* bits */
+	SIM_NO_PATHS = 256,
+	SIM_FEATURES = 9 /* bits */
 };
 
 struct sim_scenario;
@@ -81,6 +85,10 @@ void sim_topology_draw_lists(struct sim_scenario *s);
 void sim_topology_draw_tcp(struct sim_scenario *s);
 /* Draw a guest and faults of its disk, after all other draws. */
 void sim_topology_draw_guest(struct sim_scenario *s);
+/* Give some scenarios two paths; after all draws, and without a draw. */
+void sim_topology_add_paths(struct sim_scenario *s);
+/* Returns the configuration of gateway `number`. */
+const char *sim_topology_bridge(uint32_t number);
 /* Leave out features, a bit mask of enum sim_feature. */
 void sim_topology_limit(struct sim_scenario *s, uint32_t features);
 void sim_topology_print(const struct sim_scenario *s);
