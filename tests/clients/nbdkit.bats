@@ -226,6 +226,8 @@ size_is() { # BYTES - a new connection sees this size
 	calls write:8384512:4096 read:8384512:4096
 	answered "write:8384512:4096 OK" "read:8384512:4096 OK"
 	slay bridge
+	calls read:0:4096 # waits until the session runs again: a change of the size before that would end it
+	answered "read:0:4096 OK"
 	truncate -s 4M "$dir/volume"
 	until_true size_is 4194304
 	calls read:4190208:4096 read:4194304:4096
