@@ -20,19 +20,22 @@ show_progress()
 # run, and what the command STATE (words) prints. COMMAND must not print anything. Returns its exit status.
 with_progress()
 {
-	local text=$1 state=$2 start=$SECONDS elapsed=0 ended command
+	local text=$1 state=$2 start=$SECONDS elapsed=0 ended part rc status=""
 	shift 2
-	# the pipe has no data; its end ends the wait. The time limit of read could split a status that COMMAND sent through it.
-	exec {ended}< <("$@" >/dev/null; exit)
-	command=$!
-	until read -r -t "${progress_period:-$([ -t 1 ] && echo 1 || echo $((elapsed < 60 ? 5 : 30)))}" -u "$ended"; do
-		[ $? -gt 128 ] || break
+	# The pipe has the status: `wait` loses it if the process has ended before, and $? is then -1. At its time limit, read has
+	# stored what it has read so far, so the parts are joined.
+	exec {ended}< <("$@" >/dev/null; echo $?)
+	while true; do
+		read -r -t "${progress_period:-$([ -t 1 ] && echo 1 || echo $((elapsed < 60 ? 5 : 30)))}" -u "$ended" part
+		rc=$?
+		status+=$part
+		[ $rc -gt 128 ] || break
 		elapsed=$((SECONDS - start))
 		show_progress "$text: $elapsed s${state:+, $($state)}"
 	done
 	exec {ended}<&-
 	[ ! -t 1 ] || printf '\r\033[K'
-	wait "$command"
+	return "${status:-1}"
 }
 
 # last_check LOG - print what configure, which writes this log, looks for
