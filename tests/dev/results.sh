@@ -59,8 +59,8 @@ collect()
 		echo "FAILED: $trs"
 		print_failures "${trs%.trs}.log"
 		while read -r line; do
-			failures+=("${trs#build/}: $line")
-		done < <(sed -nE 's/^:test-result: (FAIL|ERROR|XPASS) //p' "$trs")
+			failures+=("${1%/tests} $line")
+		done < <(sed -nE 's/^(FAIL|ERROR|XPASS): //p' "${trs%.trs}.log")
 	done < <(find "build/$1" -name '*.trs' | sort)
 }
 

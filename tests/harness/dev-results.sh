@@ -19,8 +19,9 @@ fails()
 	printf 'ok 1 - case\n1..0 # SKIP no device\n' >build/x/tests/walk/good.log
 	for name; do
 		: >"tests/$name.bats"
-		printf ':test-result: PASS first\n:test-result: FAIL second\n' >"build/x/tests/$name.trs"
-		printf 'ok 1 - first\nnot ok 2 - second of %s\n# it was late\n' "$name" >"build/x/tests/$name.log"
+		printf ':test-result: PASS\n:test-result: FAIL\n' >"build/x/tests/$name.trs"
+		printf 'ok 1 - first\nnot ok 2 - second of %s\nFAIL: %s 2 - second\n# it was late\n' "$name" "$name" \
+			>"build/x/tests/$name.log"
 	done
 	: >broken
 	cat >build/x/tests/Makefile <<-'END'
@@ -72,15 +73,15 @@ fails walk/kill cli/copy
 echo cli/copy >broken
 report
 is "a test that fails again is failed, not flaky" "flaky: x walk/kill.bats
-failed: x/tests/cli/copy.trs: second
+failed: x cli/copy 2 - second
 4 passed, 1 failed, 1 skipped, 1 flaky" "$(cat out)"
 is "it fails the run" 1 $rc
 
 fails
-printf ':test-result: FAIL case\n' >build/x/tests/unit/bad.trs
-echo 'not ok 1 - case' >build/x/tests/unit/bad.log
+echo ':test-result: FAIL' >build/x/tests/unit/bad.trs
+printf 'not ok 1 - case\nFAIL: unit/bad 1 - case\n' >build/x/tests/unit/bad.log
 report
-is "other tests are not repeated, and are listed by name" "failed: x/tests/unit/bad.trs: case
+is "other tests are not repeated, and are listed by name" "failed: x unit/bad 1 - case
 1 passed, 1 failed, 1 skipped, 0 flaky" "$(cat out)"
 
 fails
