@@ -41,7 +41,7 @@ struct copy_lane {
 	struct gantry_extents extents;
 	uint32_t next_extent;
 	struct copy_piece piece;
-	uint8_t *compare; /* with copy.verify: content of the file, in->block bytes */
+	uint8_t *compare; /* with copy.verify: content of the file, job->block bytes */
 	int sync_fd;      /* the destination, see copy_file_reopen(); -1: none */
 };
 

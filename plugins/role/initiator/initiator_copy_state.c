@@ -117,9 +117,10 @@ static int describe(const struct copy_job *job, struct state *state)
 	};
 	memcpy(state->uuid, volume->uuid, sizeof(state->uuid));
 	if (fstat(job->fd, &st)) {
-		gantry_log_error(job->in->host, "cannot examine %s: %s", job->path,
-				 strerror(errno));
-		return -errno;
+		int rc = -errno;
+
+		gantry_log_error(job->in->host, "cannot examine %s: %s", job->path, strerror(-rc));
+		return rc;
 	}
 	state->device = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;
 	state->inode = S_ISBLK(st.st_mode) ? 0 : st.st_ino;
@@ -160,9 +161,8 @@ static int read_state(struct copy_job *job, uint64_t size)
 	struct state was, now;
 	int rc;
 
-	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was))
-		return reject(job, "format");
-	if (memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
+	if (pread(job->state_fd, &was, sizeof(was), 0) != sizeof(was) ||
+	    memcmp(was.magic, MAGIC, sizeof(was.magic)) != 0)
 		return reject(job, "format");
 	if (is_segment(job, was.segment))
 		job->segment = was.segment;
