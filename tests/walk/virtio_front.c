@@ -57,6 +57,18 @@ uint32_t below(uint32_t n)
 	return (uint32_t)gantry_random_below(&random_state, n);
 }
 
+void fill_random(uint8_t *to, size_t bytes)
+{
+	while (bytes > 0) {
+		const uint64_t word = gantry_random_next(&random_state);
+		const size_t n = bytes < sizeof(word) ? bytes : sizeof(word);
+
+		memcpy(to, &word, n);
+		to += n;
+		bytes -= n;
+	}
+}
+
 char *at(uint64_t offset)
 {
 	return offset < HALF ? low + offset : high + (offset - HALF);

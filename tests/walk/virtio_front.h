@@ -76,6 +76,7 @@ extern int is_uml;      /* memory without seals, and a socket for interrupts */
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *fmt, ...);
 /* Returns a random number below n. */
 uint32_t below(uint32_t n);
+void fill_random(uint8_t *to, size_t bytes);
 /* Address here of a guest address, which counts from GPA. */
 char *at(uint64_t offset);
 

@@ -67,8 +67,8 @@ static void make_data(unsigned i)
 		memcpy(piece_at(i, 0), &segment, sizeof(segment));
 		return;
 	}
-	for (unsigned k = 0; ones[i].type == VIRTIO_BLK_T_OUT && k < BYTES; k++)
-		ones[i].data[k] = (uint8_t)gantry_random_next(&random_state);
+	if (ones[i].type == VIRTIO_BLK_T_OUT)
+		fill_random(ones[i].data, BYTES);
 	for (unsigned k = 0; k < 2; k++)
 		if (ones[i].type == VIRTIO_BLK_T_IN)
 			memset(piece_at(i, k), 0xee, PIECE);

@@ -137,16 +137,26 @@ uint8_t request(uint32_t type, uint64_t sector, const struct piece *piece, uint3
 	return status;
 }
 
+static void copy_part(uint64_t offset, uint8_t *p, size_t bytes, int to_guest)
+{
+	if (to_guest)
+		memcpy(at(offset), p, bytes);
+	else
+		memcpy(p, at(offset), bytes);
+}
+
+/* A piece can be in both regions of the memory. */
 static void copy(const struct piece *piece, uint32_t n, int to_guest)
 {
 	uint8_t *p = flat;
 
-	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t k = 0; k < piece[i].bytes; k++, p++)
-			if (to_guest)
-				*at(piece[i].offset + k) = (char)*p;
-			else
-				*p = (uint8_t)*at(piece[i].offset + k);
+	for (uint32_t i = 0; i < n; p += piece[i++].bytes) {
+		const uint64_t start = piece[i].offset, bytes = piece[i].bytes;
+		const uint64_t first = start < HALF && HALF - start < bytes ? HALF - start : bytes;
+
+		copy_part(start, p, first, to_guest);
+		copy_part(start + first, p + first, bytes - first, to_guest);
+	}
 }
 
 /* Divide a request into pieces that do not overlap. Returns their number. */
@@ -176,8 +186,7 @@ static void write_some(uint64_t offset, uint32_t bytes)
 	struct piece piece[NUM];
 	const uint32_t n = divide(piece, bytes);
 
-	for (uint32_t i = 0; i < bytes; i++)
-		flat[i] = (uint8_t)gantry_random_next(&random_state);
+	fill_random(flat, bytes);
 	copy(piece, n, 1);
 	memcpy(model + offset, flat, bytes);
 	if (request(VIRTIO_BLK_T_OUT, offset / SECTOR, piece, n) != VIRTIO_BLK_S_OK)
