@@ -170,8 +170,8 @@ static void note_verifier(struct gantry_engine *session, const struct gantry_vol
 	session->changed = 1;
 	gantry_log_warn(
 		session->rh->host,
-		"volume %s: acknowledged writes that were not flushed may be lost (verifier=%llx, "
-		"was=%llx, session lost %llu ms ago): the next flush of each queue fails once",
+		"volume %s: acknowledged writes that were not flushed may be lost (verifier=%016llx, "
+		"was=%016llx, session lost %llu ms ago): the next flush of each queue fails once",
 		gantry_uuid_text(info->uuid, uuid), (unsigned long long)info->verifier,
 		(unsigned long long)was, (unsigned long long)ms);
 }
@@ -216,7 +216,7 @@ void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 	session->text[0] = '\0';
 	gantry_log_warn(
 		session->rh->host,
-		"session resumed id=%llx epoch=%u path=%u after %llu ms, %u IOs submitted again",
+		"session resumed id=%016llx epoch=%u path=%u after %llu ms, %u IOs submitted again",
 		(unsigned long long)session->id, session->epoch, session->path,
 		(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS), n_again);
 }

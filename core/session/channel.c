@@ -20,8 +20,8 @@ static void log_frame(const struct gn_channel *ch, const char *what, unsigned ty
 	if (type == GN_FRAME_PING)
 		return;
 	GN_USDT_SESSION(ch->device->name, what, frame, ch->session, status);
-	gn_log(GN_LOG_DEBUG, "session", "%s %s session=%llx id=%u device=%s status=%d", what, frame,
-	       (unsigned long long)ch->session, id, ch->device->name, status);
+	gn_log(GN_LOG_DEBUG, "session", "%s %s session=%016llx id=%u device=%s status=%d", what,
+	       frame, (unsigned long long)ch->session, id, ch->device->name, status);
 }
 
 /*

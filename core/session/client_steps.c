@@ -163,7 +163,7 @@ static void answered_start(struct gantry_client *c, const void *payload)
 	(void)payload;
 	c->role->had_session = 1;
 	gn_log(GN_LOG_INFO, c->role->host.name,
-	       "session started id=%llx device=%s %s lanes=%u depth=%u",
+	       "session started id=%016llx device=%s %s lanes=%u depth=%u",
 	       (unsigned long long)c->attr.id, c->ep->device->name,
 	       gn_service_words(words, c->ep, NULL), c->attr.lanes, c->attr.depth);
 	c->events->started(c->arg, c);

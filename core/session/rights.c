@@ -179,7 +179,7 @@ void gn_rights_check(struct gn_role *role)
 		if (s->phase != GN_SESSION_OPEN || still_holds(s))
 			continue;
 		gn_log(GN_LOG_WARN, role->host.name,
-		       "access was withdrawn: session ends id=%llx identity=%s uid=%d",
+		       "access was withdrawn: session ends id=%016llx identity=%s uid=%d",
 		       (unsigned long long)s->ch.session, s->identity, (int)s->peer.uid);
 		gn_session_refuse(s, "access was withdrawn: ask the administrator of the server");
 		gn_session_end(s, -EACCES);

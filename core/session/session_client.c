@@ -72,7 +72,7 @@ static void end_teardown(struct gantry_client *c)
 	c->released |= revoked;
 	if (c->n_revokes_pending != 0)
 		gn_log(GN_LOG_WARN, c->role->host.name,
-		       "session id=%llx: the peer has not released %u regions: %s",
+		       "session id=%016llx: the peer has not released %u regions: %s",
 		       (unsigned long long)c->attr.id, c->n_revokes_pending, c->text);
 	c->reason = 0;
 	snprintf(c->text, sizeof(c->text), "closed");
@@ -94,11 +94,11 @@ static void log_end(const struct gantry_client *c)
 	char words[GN_SERVICE_WORDS];
 
 	if (c->reason == 0)
-		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%llx",
+		gn_log(GN_LOG_INFO, c->role->host.name, "session closed id=%016llx",
 		       (unsigned long long)c->attr.id);
 	else if (!c->is_logged)
 		gn_log(!has_started(c) && relays ? GN_LOG_INFO : GN_LOG_WARN, c->role->host.name,
-		       "session %s id=%llx device=%s %s reason=\"%s\"",
+		       "session %s id=%016llx device=%s %s reason=\"%s\"",
 		       has_started(c) ? "lost" : "not started", (unsigned long long)c->attr.id,
 		       c->ep->device->name, gn_service_words(words, c->ep, NULL), c->text);
 }
@@ -239,7 +239,7 @@ static void take_volume(struct gantry_client *c, const void *payload)
 			      c->ep->where, fault);
 	if (fault || c->phase != GN_CLIENT_OPEN)
 		return;
-	gn_log(GN_LOG_INFO, c->role->host.name, "size of the volume changed id=%llx bytes=%llu",
+	gn_log(GN_LOG_INFO, c->role->host.name, "size of the volume changed id=%016llx bytes=%llu",
 	       (unsigned long long)c->attr.id, (unsigned long long)c->volume.size);
 	if (c->events->resized)
 		c->events->resized(c->arg, c, c->volume.size);
@@ -425,7 +425,7 @@ static void try_connect(void *arg)
 
 	gn_channel_stop(&c->ch); /* end the connection of the previous attempt */
 	c->phase = GN_CLIENT_CONNECTING;
-	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%llx device=%s %s",
+	gn_log(GN_LOG_DEBUG, c->role->host.name, "connecting id=%016llx device=%s %s",
 	       (unsigned long long)c->attr.id, ep->device->name, gn_service_words(words, ep, NULL));
 	rc = ep->device->ops->connect(ep->device->dev, ep->service, &conn_events, c, &c->ch.conn);
 	gn_device_kick(ep->device);
@@ -672,7 +672,7 @@ void gn_client_report(const struct gn_role *role, struct gantry_writer *w)
 	LIST_FOREACH (c, &role->clients, link) {
 		char id[24];
 
-		snprintf(id, sizeof(id), "%llx", (unsigned long long)c->attr.id);
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)c->attr.id);
 		w->object(w, NULL);
 		w->string(w, "id", id);
 		w->string(w, "service", c->ep->name);

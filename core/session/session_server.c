@@ -54,7 +54,7 @@ static void answer(struct gantry_session *s, int rc)
 		s->refused = s->state < GN_RUNNING;
 		if (s->refused && warning_permitted(s))
 			gn_log(GN_LOG_WARN, s->role->host.name,
-			       "session refused id=%llx step=%s pid=%d reason=\"%s\"",
+			       "session refused id=%016llx step=%s pid=%d reason=\"%s\"",
 			       (unsigned long long)s->ch.session, gn_frame_name(s->pending),
 			       s->peer.pid, verdict.text);
 		gantry_count(s->role->server.refused, 1);
@@ -82,7 +82,7 @@ static void finish_step(struct gantry_session *s, int rc)
 		gn_session_watch_volume(s);
 	if (starts)
 		gn_log(GN_LOG_INFO, s->role->host.name,
-		       "session started id=%llx lanes=%u depth=%u pid=%d%s%s%s",
+		       "session started id=%016llx lanes=%u depth=%u pid=%d%s%s%s",
 		       (unsigned long long)s->ch.session, s->attr.lanes, s->attr.depth, s->peer.pid,
 		       s->identity[0] != '\0' ? " identity=" : "", s->identity,
 		       s->rights.read_only ? " access=ro" : "");
@@ -191,7 +191,7 @@ static void on_revoke(void *arg, void *conn, uint32_t handle)
 	if (s->phase != GN_SESSION_OPEN)
 		return; /* the end of the session releases the region */
 	gn_log(GN_LOG_WARN, s->role->host.name,
-	       "client revoked region %u while in use id=%llx: session ends", handle,
+	       "client revoked region %u while in use id=%016llx: session ends", handle,
 	       (unsigned long long)s->ch.session);
 	gn_session_end(s, -ECONNRESET);
 }
@@ -232,7 +232,7 @@ static void log_late_end(const struct gantry_session *s)
 	if (s->n_busy == 0)
 		return;
 	gn_log(GN_LOG_WARN, s->role->host.name,
-	       "session has ended, but IOs are still in flight id=%llx lanes=%u",
+	       "session has ended, but IOs are still in flight id=%016llx lanes=%u",
 	       (unsigned long long)s->ch.session, s->n_busy);
 	gn_session_log_held(s, GN_LOG_WARN);
 }
@@ -503,7 +503,7 @@ static void report_lost(struct gantry_session *s)
 		       s->account->name, s->refusal);
 	else
 		gn_log(stops ? GN_LOG_INFO : GN_LOG_WARN, s->role->host.name,
-		       "session %s id=%llx pid=%d peer=\"%s\" state=%s reason=\"%s\"",
+		       "session %s id=%016llx pid=%d peer=\"%s\" state=%s reason=\"%s\"",
 		       s->state >= GN_RUNNING ? "lost" : "not started",
 		       (unsigned long long)s->ch.session, s->peer.pid, s->account->name,
 		       gn_state_name(s->state), s->refusal);
@@ -521,7 +521,7 @@ void gn_session_end(struct gantry_session *s, int reason)
 	if (reason != 0)
 		report_lost(s);
 	else
-		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%llx",
+		gn_log(GN_LOG_INFO, s->role->host.name, "session ended id=%016llx",
 		       (unsigned long long)s->ch.session);
 	if (reason != 0 && s->hello_delivered && s->role->server.ops->lost)
 		s->role->server.ops->lost(s->role->role, s);
@@ -626,7 +626,7 @@ void gn_server_report(const struct gn_role *role, struct gantry_writer *w)
 		struct gn_io_counts counts;
 		char id[24];
 
-		snprintf(id, sizeof(id), "%llx", (unsigned long long)s->ch.session);
+		snprintf(id, sizeof(id), "%016llx", (unsigned long long)s->ch.session);
 		w->object(w, NULL);
 		w->string(w, "id", id);
 		w->string(w, "state",

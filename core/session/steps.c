@@ -159,7 +159,7 @@ static int check_expected(struct gantry_session *s)
 		gn_session_refuse(
 			s,
 			"the volume has lost its data: volatile, and its target was restarted "
-			"(verifier=%llx, the session had %llx)",
+			"(verifier=%016llx, the session had %016llx)",
 			(unsigned long long)volume->verifier,
 			(unsigned long long)s->expected_verifier);
 		return -ESTALE;

@@ -41,21 +41,21 @@ static int check_older(struct gantry_session *s, uint32_t epoch,
 		if (!gn_rights_same_peer(s, t)) {
 			gn_session_refuse(
 				s,
-				"session: already open by another user (id=%llx): close it there first",
+				"session: already open by another user (id=%016llx): close it there first",
 				id);
 			return -EACCES;
 		}
 		if (!gn_secret_equal(t->secret, secret)) {
 			gn_session_refuse(
 				s,
-				"session: already open, with another secret (id=%llx): close it there first",
+				"session: already open, with another secret (id=%016llx): close it there first",
 				id);
 			return -EACCES;
 		}
 		if (t->attr.epoch == epoch) {
 			gn_session_refuse(
 				s,
-				"session: already running with this epoch (id=%llx, epoch=%u, peer=%s): lead each "
+				"session: already running with this epoch (id=%016llx, epoch=%u, peer=%s): lead each "
 				"gateway to this listener by one path only",
 				id, epoch, t->account->name);
 			return -EACCES;
@@ -63,7 +63,7 @@ static int check_older(struct gantry_session *s, uint32_t epoch,
 		if (t->attr.epoch > epoch) {
 			gn_session_refuse(
 				s,
-				"session: already running with a later epoch (id=%llx, epoch=%u, asked=%u, peer=%s): "
+				"session: already running with a later epoch (id=%016llx, epoch=%u, asked=%u, peer=%s): "
 				"close it there first",
 				id, t->attr.epoch, epoch, t->account->name);
 			return -EACCES;

@@ -64,10 +64,9 @@ record()
 	kill -INT "$recorder"
 	wait "$recorder" || :
 	id=$(sed -n 's/.*session started id=\(................\).*/\1/p' "$dir/load.log" | tail -n 1)
-	[ ${#id} -eq 16 ]
-	# little-endian
-	id=$(fold -w 2 <<<"$id" | tac | sed 's/^/\\x/' | tr -d '\n')
-	n_ids=$(LC_ALL=C grep -a -o -P "$id" "$capture" | wc -l)
+	[[ $id =~ ^[0-9a-f]{16}$ ]]
+	id=$(fold -w 2 <<<"$id" | tac | tr -d '\n') # little-endian
+	n_ids=$(od -An -v -tx1 "$capture" | tr -d ' \n' | grep -o "$id" | wc -l)
 }
 
 # without keys a recorder of the network sees the control messages, which have the secret of the session and the tokens of regions

@@ -43,8 +43,8 @@ static void only_a_started_session_is_logged_as_lost(void)
 		record_from(GN_LOG_WARN);
 		fake_close(conn, -ENOTCONN);
 		closed(-ENOTCONN);
-		one_line(i == STARTED ? "warn: session lost id=5e551077 device="
-				      : "warn: session not started id=5e551077 device=");
+		one_line(i == STARTED ? "warn: session lost id=000000005e551077 device="
+				      : "warn: session not started id=000000005e551077 device=");
 		again();
 	}
 }
@@ -146,7 +146,7 @@ static void control_messages_are_logged_at_level_debug(void)
 
 	record_from(GN_LOG_DEBUG);
 	open_client();
-	one_line("debug: connecting id=5e551077 device=dev0 service=volume0\n");
+	one_line("debug: connecting id=000000005e551077 device=dev0 service=volume0\n");
 	fake_accept(conn);
 	fake_core_turn(&fc);
 	answer(GN_FRAME_HELLO);
@@ -155,10 +155,10 @@ static void control_messages_are_logged_at_level_debug(void)
 	closed(-ECANCELED);
 	TEST_ASSERT_NOT_NULL_MESSAGE(
 		strstr(said,
-		       "debug: sent hello session=5e551077 id=1 device=dev0 status=0\n"
-		       "debug: received answer to hello session=5e551077 id=1 device=dev0 status=0\n"
-		       "debug: sent query session=5e551077 id=2 device=dev0 status=0\n"
-		       "debug: received end session=5e551077 id=0 device=dev0 status="),
+		       "debug: sent hello session=000000005e551077 id=1 device=dev0 status=0\n"
+		       "debug: received answer to hello session=000000005e551077 id=1 device=dev0 status=0\n"
+		       "debug: sent query session=000000005e551077 id=2 device=dev0 status=0\n"
+		       "debug: received end session=000000005e551077 id=0 device=dev0 status="),
 		said);
 	again();
 	record_from(GN_LOG_INFO);

@@ -156,11 +156,11 @@ static void epochs_that_are_not_above_are_refused(void)
 		const char *text;
 	} cases[] = {
 		{1,
-		 "session: already running with a later epoch (id=abcdef, epoch=7, asked=1, peer=uid 1): close it there first"},
+		 "session: already running with a later epoch (id=0000000000abcdef, epoch=7, asked=1, peer=uid 1): close it there first"},
 		{6,
-		 "session: already running with a later epoch (id=abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
+		 "session: already running with a later epoch (id=0000000000abcdef, epoch=7, asked=6, peer=uid 1): close it there first"},
 		{7,
-		 "session: already running with this epoch (id=abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
+		 "session: already running with this epoch (id=0000000000abcdef, epoch=7, peer=uid 1): lead each gateway to this listener "
 		 "by one path only"},
 	};
 	static const uint32_t uid = 1;
@@ -202,12 +202,12 @@ static void user_cannot_resume_the_session_of_another_user(void)
 	fc.ft.peer.pid = -1; /* a process of another PID namespace */
 	expect_answer(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
-		"session: already open by another user (id=abcdef): close it there first",
+		"session: already open by another user (id=0000000000abcdef): close it there first",
 		p.verdict.text);
 	fc.ft.peer.pid = 1;
 	expect_answer(hello(2), GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
-		"session: already open by another user (id=abcdef): close it there first",
+		"session: already open by another user (id=0000000000abcdef): close it there first",
 		p.verdict.text);
 	TEST_ASSERT_EQUAL_INT(0, fake_next_frame(old, &p));
 	fc.ft.peer.uid = 1;
@@ -308,7 +308,7 @@ static void refused_beside(struct fake_conn *running)
 
 	expect_answer(conn, GN_FRAME_HELLO, GANTRY_S_ACCESS);
 	TEST_ASSERT_EQUAL_STRING(
-		"session: already open, with another secret (id=abcdef): close it there first",
+		"session: already open, with another secret (id=0000000000abcdef): close it there first",
 		p.verdict.text);
 	fake_core_turn(&fc);
 	TEST_ASSERT_EQUAL_INT(1, conn->disconnected);
