@@ -101,7 +101,7 @@ void gn_clock_init(void)
 		return;
 	read_pair(&c.base_ticks, &c.base_ns);
 	while (monotonic_ns() - c.base_ns < CALIBRATE_NS)
-		;
+		usleep(CALIBRATE_NS / GN_NS_PER_US);
 	read_pair(&ticks, &ns);
 	if (ticks <= c.base_ticks || ns <= c.base_ns)
 		return;

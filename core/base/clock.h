@@ -36,7 +36,7 @@ uint64_t gn_now_ns(void);
 uint64_t gn_clock_read(void);
 
 /*
- * Calibrate the counter of the processor against CLOCK_MONOTONIC; spins for about 5 ms. The clock
+ * Calibrate the counter of the processor against CLOCK_MONOTONIC; sleeps for about 5 ms. The clock
  * stays CLOCK_MONOTONIC in three cases: without this call, if the processor has no invariant
  * counter, or if the kernel does not trust the counter. Call it once, before other threads exist.
  */
