@@ -16,6 +16,10 @@ teardown() {
 	walk_teardown
 }
 
+more() { # N - wait until the initiator has completed N more IOs
+	busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + $1))"
+}
+
 # End the initiator: each IO succeeded, each read returned what was written last, and it has resumed N times or more.
 unharmed() { # N
 	kill -TERM "${pids[load]}"
@@ -37,7 +41,7 @@ unharmed() { # N
 		within load 'session resumed' "$died" 3000
 		: >"$dir/load.log"
 		serve "$name"
-		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"
+		more 500
 	done
 	unharmed 5
 	stop bridge bridge2 store
@@ -96,16 +100,25 @@ unharmed() { # N
 	stop store
 }
 
+# The stopped gateway holds IOs in its stage: it sends them on when it continues, and the target must not execute them. The
+# delayed IOs soon fill the depth of the initiator. The heartbeat of the target is long: only the resumed session ends the old one.
 @test "two gateways: a gateway that hangs is superseded" {
-	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "500ms";'
+	need fault
+	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "200ms";'
+	listen_options='heartbeat = "1m";'
+	bridge_stages='{ type = "fault"; delay = "20ms"; delay_rate = "10%"; }'
 	two_gateways
 	serve store
 	serve bridge
 	serve bridge2
 	hammer
 	kill -STOP "${pids[bridge]}"
+	logged load 'session lost .*no heartbeat for 800 ms'
 	logged load 'session resumed'
+	more 5000
 	kill -CONT "${pids[bridge]}"
+	logged bridge 'session lost'
+	more 5000
 	unharmed 1
 	stop bridge bridge2 store
 	holds "$dir/store.json" 'store.double_completions == 0'
@@ -154,7 +167,7 @@ unharmed() { # N
 		within load 'session resumed' "$died" 3000
 		: >"$dir/load.log"
 		serve "$name"
-		busy load "$(($("$GANTRY" stat --dir "$dir/stat" --json load | jq '.processes[0].roles.load.completed') + 500))"
+		more 500
 	done
 	unharmed 3
 	stop bridge bridge2 bridge3 store
