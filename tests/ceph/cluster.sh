@@ -6,6 +6,8 @@
 #   cluster.sh start DIR   make the cluster in DIR, which must be empty; prints the reason and returns 77 if it cannot start
 #   cluster.sh stop DIR    end its processes, and remove DIR
 #   cluster.sh osd DIR N   start OSD N again after it has ended
+#   cluster.sh end-osd DIR N
+#                          end OSD N in an orderly way
 #
 # DIR/ceph.conf is the configuration for clients; DIR/run/NAME.pid has the process ids.
 set -u
@@ -16,20 +18,21 @@ cannot()
 {
 	echo "the cluster cannot start: $*"
 	tail -n 5 "$dir"/log/*.log 2>/dev/null
-	end
+	end KILL "$dir"/run/*.pid
 	exit 77
 }
 
-# end - end all processes of the cluster by their ids
+# end SIGNAL FILE... - end the processes of the cluster whose ids are in these files
 end()
 {
-	local file pid pids=""
-	for file in "$dir"/run/*.pid; do
+	local signal=$1 file pid pids=""
+	shift
+	for file in "$@"; do
 		[ -s "$file" ] || continue
 		pid=$(cat "$file")
 		# the id must still be that of a process of this cluster
 		grep -qsF "$conf" "/proc/$pid/cmdline" || continue
-		kill -KILL "$pid" 2>/dev/null
+		kill "-$signal" "$pid" 2>/dev/null
 		kill -CONT "$pid" 2>/dev/null
 		pids+=" $pid"
 	done
@@ -146,7 +149,8 @@ start()
 
 case $1 in
 start) start ;;
-stop) end; rm -rf "$dir" ;;
+stop) end KILL "$dir"/run/*.pid; rm -rf "$dir" ;;
 osd) start_osd "$3" ;;
-*) echo "usage: cluster.sh start|stop|osd DIR" >&2; exit 2 ;;
+end-osd) end TERM "$dir/run/osd.$3.pid" ;;
+*) echo "usage: cluster.sh start|stop|osd|end-osd DIR" >&2; exit 2 ;;
 esac

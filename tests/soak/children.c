@@ -17,11 +17,11 @@
 
 #define START_MS 5000 /* limit until a process has installed its handler */
 
-const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client", "nbdkit"};
+const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client", "nbdkit", "osd"};
 
 void children_init(struct driver *d)
 {
-	static const unsigned first[CHILD_KINDS] = {TARGET, GATEWAY, CLIENT, NBDKIT};
+	static const unsigned first[CHILD_KINDS] = {TARGET, GATEWAY, CLIENT, NBDKIT, OSD};
 	struct child *c;
 
 	for (unsigned i = 0; i < CHILDREN; i++) {
@@ -37,7 +37,7 @@ void children_init(struct driver *d)
 
 static void run_child(struct driver *d, const struct child *c, const char *seed)
 {
-	char log[128], fd[16], index[16], path[128], pid[128];
+	char log[128], fd[16], index[16];
 	int out;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -46,16 +46,8 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 	out = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	if (c->kind == CHILD_NBDKIT) {
-		store_path(d, 0, path);
-		snprintf(log, sizeof(log), "%s/nbd.sock", d->dir);
-		snprintf(pid, sizeof(pid), "%s/nbd.pid", d->dir);
-		/*
-		 * with several threads for a connection, nbdkit 1.32 can abort when its client is
-		 * killed: Assertion `sock >= 0' failed
-		 */
-		execlp("nbdkit", "nbdkit", "-f", "-t", "1", "-P", pid, "-U", log, "file", path,
-		       (char *)NULL);
+	if (c->kind >= CHILD_NBDKIT) {
+		service_exec(d, c->kind);
 		_exit(127);
 	}
 	if (c->kind != CHILD_CLIENT) {
@@ -84,6 +76,7 @@ void child_start(struct driver *d, struct child *c)
 		atomic_store(&client->state, SOAK_OPENING);
 		atomic_store(&client->since, soak_ms());
 	}
+	service_before(d, c->kind);
 	c->ending = c->stopped = 0;
 	c->started = soak_ms();
 	c->continue_at = c->restart_at = c->term_at = 0;
@@ -333,7 +326,7 @@ int end_all(struct driver *d)
 	if (wait_for(d, no_server, "wait for the end of all servers"))
 		return -1;
 	term_some(d, NBDKIT, CHILDREN);
-	return wait_for(d, no_child, "wait for the end of nbdkit");
+	return wait_for(d, no_child, "wait for the end of the service");
 }
 
 void kill_all(struct driver *d)

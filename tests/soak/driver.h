@@ -7,26 +7,33 @@
 #define SOAK_DRIVER_H
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "soak/soak.h"
 
-enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_NBDKIT, CHILD_KINDS };
+enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_NBDKIT, CHILD_OSD, CHILD_KINDS };
 extern const char *const child_kinds[CHILD_KINDS];
 
 #define TARGET 0u  /* index of the first of two targets */
 #define GATEWAY 2u /* index of the first of two gateways */
 #define CLIENT 4u  /* index of the first of three clients */
 #define NBDKIT (CLIENT + SOAK_CLIENTS)
-#define CHILDREN (NBDKIT + 1)
+#define OSD (NBDKIT + 1)
+#define CHILDREN (OSD + 1)
 
 /* How the processes of a round are connected. */
 struct topology {
 	const char *name;
 	unsigned targets; /* more than one: the gateways stripe the volume */
 	int paths;        /* each client names both gateways, and finds the one that runs */
-	int nbdkit;       /* the target is a client of nbdkit, which serves the file */
-	int scratch;      /* the round has files of its own: its volume has another UUID */
+	/* process behind the backend of the target, see service.c; CHILD_TARGET: none */
+	enum child_kind service;
+	/* longest time until a target serves that was started again, s; 0: the default of gantry */
+	unsigned start_s;
+	/* bits 1 << enum child_kind: their resources change by themselves, so no leak is visible */
+	unsigned unmeasured;
+	int scratch; /* the round has files of its own: its volume has another UUID */
 };
 #define STRIPE_CHUNK (4 * SOAK_BLOCK)
 
@@ -117,7 +124,7 @@ int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *wh
 int wait_ms(struct driver *d, uint64_t ms);
 int all_run(struct driver *d);
 int no_child(struct driver *d);
-/* End all processes by SIGTERM: clients, servers, nbdkit. Non-zero: an error was reported. */
+/* End all processes by SIGTERM: clients, servers, service. Non-zero: an error was reported. */
 int end_all(struct driver *d);
 /* Kill all processes without checks, at the end of the driver. */
 void kill_all(struct driver *d);
@@ -138,6 +145,28 @@ int check_usage(struct driver *d, const struct child *c, const struct usage *bas
 /* Report files that ended processes have left. */
 int check_files(struct driver *d);
 
+/* -- service.c; the int functions: non-zero: an error was reported, unless they say otherwise -- */
+/* Returns NULL, or why this machine cannot run a service of this kind. */
+const char *service_lacks(enum child_kind kind);
+/* Called before each start of a child of this kind; and in the child, to execute its program. */
+void service_before(struct driver *d, enum child_kind kind);
+void service_exec(const struct driver *d, enum child_kind kind);
+/* Returns whether a child of this kind serves. Only services take time until they do. */
+int service_is_ready(struct driver *d, enum child_kind kind);
+/* Write the options of the backend. Returns 0 if the topology has no service: nothing is written.*/
+int service_backend(const struct driver *d, FILE *f);
+/* Start the service of the topology, and wait until it is ready. */
+int service_start(struct driver *d);
+/* Kill the service with IO in flight, and start it again. */
+int service_lose(struct driver *d);
+/* Make the volume of the service. Returns 1; 0: the volume is a file; -1: an error was reported. */
+int service_create(struct driver *d, off_t bytes);
+/* Copy that volume to a file. */
+int service_fetch(struct driver *d, const char *path);
+/* Change a block of that volume: a seeded bug. Returns 0 if the volume is a file. */
+int service_damage(struct driver *d);
+int service_remove(struct driver *d);
+
 /* -- store.c -- */
 /* Make the files of the topology. */
 int store_create(struct driver *d);
@@ -146,7 +175,7 @@ void store_path(const struct driver *d, unsigned i, char path[128]);
 /* Compare the files with the journal. Precondition: no process runs. */
 int store_check(struct driver *d);
 void store_remove(struct driver *d);
-/* Change the file, but not the journal: a seeded bug. */
+/* Change the store, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
 /*
  * store_exchange() exchanges the file for another volume. store_return() checks that no process has
@@ -158,8 +187,6 @@ int store_return(struct driver *d);
 /* -- rounds.c -- */
 /* Returns the topology of this name, or NULL. */
 const struct topology *topology_find(const char *name);
-/* Returns whether this machine has the programs of the topology. */
-int topology_runs(const struct topology *topology);
 #define SOAK_SKIPPED 77 /* exit status: the topology of the options does not run here */
 int run_rounds(struct driver *d);
 int finished(const struct driver *d);

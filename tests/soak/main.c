@@ -11,7 +11,8 @@
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
  * the volume through either gateway (front.c). Some rounds have another topology, with --topology
  * all: "stripe", in which the gateways stripe the volume over two targets; "failover", in which the
- * clients name both gateways as paths; "nbd", in which nbdkit serves the file to the target.
+ * clients name both gateways as paths; "nbd", in which nbdkit serves the file to the target. Only
+ * with --topology rbd the volume is an image of a Ceph cluster, of which one OSD is killed (rbd.sh).
  *
  * With --near and --far the processes run over the network between these two devices: gateways
  * have the options of the device NEAR, all others those of FAR. All rounds are plain then, unless
@@ -150,13 +151,13 @@ static void summarize(const struct driver *d)
 	       "anonymous-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->anon_growth, N(d->blocks_checked));
-	printf("soak: kills: client=%llu gateway=%llu target=%llu nbdkit=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
+	printf("soak: kills: client=%llu gateway=%llu target=%llu nbdkit=%llu osd=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
 	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
 	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]), N(d->kills[CHILD_TARGET]),
-	       N(d->kills[CHILD_NBDKIT]), N(d->stops), N(d->terms), N(d->fail_overs), N(d->moves),
-	       N(d->exchanges), N(d->losses), N(total_writes(d)), N(reads), N(blocks),
-	       atomic_load(&d->journal->n_records));
+	       N(d->kills[CHILD_NBDKIT]), N(d->kills[CHILD_OSD]), N(d->stops), N(d->terms),
+	       N(d->fail_overs), N(d->moves), N(d->exchanges), N(d->losses), N(total_writes(d)),
+	       N(reads), N(blocks), atomic_load(&d->journal->n_records));
 }
 
 static int run(struct driver *d)
@@ -192,7 +193,7 @@ static int usage(void)
 	fprintf(stderr,
 		"usage: soak [--kills N] [--writes N] [--seconds N] [--limit SECONDS] [--seed N] "
 		"[--pace MS] [--keep] [--verbose]\n"
-		"            [--topology plain|stripe|failover|nbd]\n"
+		"            [--topology plain|stripe|failover|nbd|rbd]\n"
 		"            [--near DEVICE --far DEVICE --near-ip IP --far-ip IP]\n"
 		"       soak --self-test\n");
 	return 2;
@@ -210,7 +211,7 @@ int main(int argc, char **argv)
 	};
 	static struct driver d = {
 		.options = {.kills = 200, .writes = 200000, .bug = "", .hang_ms = 90000}};
-	const char *seed = getenv("SEED");
+	const char *seed = getenv("SEED"), *lacks;
 	int c;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -260,8 +261,9 @@ int main(int argc, char **argv)
 			d.options.topology = topology_find(optarg);
 			if (!d.options.topology)
 				return usage();
-			if (!topology_runs(d.options.topology)) {
-				printf("soak: nbdkit is not installed\n");
+			lacks = service_lacks(d.options.topology->service);
+			if (lacks) {
+				printf("soak: %s\n", lacks);
 				return SOAK_SKIPPED;
 			}
 			break;

@@ -29,13 +29,24 @@ enum round_kind {
 	ROUND_KINDS
 };
 
-enum topology_kind { PLAIN, STRIPE, FAILOVER, NBD, TOPOLOGIES };
+enum topology_kind { PLAIN, STRIPE, FAILOVER, NBD, RBD, TOPOLOGIES };
 
 static const struct topology topologies[TOPOLOGIES] = {
-	[PLAIN] = {"plain", 1, 0, 0, 0},
-	[STRIPE] = {"stripe", 2, 0, 0, 1},
-	[FAILOVER] = {"failover", 1, 1, 0, 0},
-	[NBD] = {"nbd", 1, 0, 1, 1},
+	[PLAIN] = {.name = "plain", .targets = 1},
+	[STRIPE] = {.name = "stripe", .targets = 2, .scratch = 1},
+	[FAILOVER] = {.name = "failover", .targets = 1, .paths = 1},
+	[NBD] = {.name = "nbd",
+		 .targets = 1,
+		 .service = CHILD_NBDKIT,
+		 .unmeasured = 1u << CHILD_NBDKIT,
+		 .scratch = 1},
+	/* a killed target keeps its watch of the image for 10 s; librados connects as it needs */
+	[RBD] = {.name = "rbd",
+		 .targets = 1,
+		 .service = CHILD_OSD,
+		 .start_s = 30,
+		 .unmeasured = 1u << CHILD_OSD | 1u << CHILD_TARGET,
+		 .scratch = 1},
 };
 
 static const struct {
@@ -163,15 +174,19 @@ static void write_targets(const struct driver *d, const struct round *r, FILE *f
 		if (r->memory)
 			fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n",
 				SOAK_BLOCKS * SOAK_BLOCK);
-		else if (d->topology->nbdkit)
-			fprintf(f,
-				"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; quiesce_time = \"500ms\"; }; };\n",
-				d->dir);
+		else if (service_backend(d, f))
+			fprintf(f, " }; };\n");
 		else
 			fprintf(f,
 				"type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n",
 				path, r->direct ? "true" : "false", r->sync ? "sync" : "auto");
 	}
+}
+
+/* Returns how long a gateway waits for its target, s. A client waits longer for its gateway. */
+static unsigned start_s(const struct driver *d)
+{
+	return d->topology->start_s ? d->topology->start_s : 10;
 }
 
 /* Write `connect` of a gateway. */
@@ -184,8 +199,8 @@ static void write_to_targets(const struct driver *d, const struct round *r, FILE
 		fprintf(f, "mode = \"stripe\"; chunk = \"%u\"; ", STRIPE_CHUNK);
 	for (unsigned i = 0; i < n; i++) {
 		at_target(d, to, 0, i);
-		fprintf(f, "%s{ %s heartbeat = \"%ums\"; }", i ? ", " : "connect = ( ", to,
-			r->heartbeat);
+		fprintf(f, "%s{ %s heartbeat = \"%ums\"; timeout = \"%us\"; }",
+			i ? ", " : "connect = ( ", to, r->heartbeat, start_s(d));
 	}
 	fprintf(f, " );");
 }
@@ -202,9 +217,9 @@ static void write_to_gateways(const struct driver *d, const struct round *r, uns
 		at_gateway(d, to, 0, paths ? (client + i) % n : client);
 		fprintf(f,
 			"%s{ %s heartbeat = \"%ums\"; io_timeout = \"%ums\"; timeout = \"%s\"; "
-			"resume = \"40s\"; }",
+			"control_timeout = \"%us\"; resume = \"%us\"; }",
 			i ? ",\n                " : "connect = ( ", to, r->heartbeat, r->io_timeout,
-			n_paths > 1 ? "500ms" : "40s");
+			n_paths > 1 ? "500ms" : "40s", start_s(d) + 5, 4 * start_s(d));
 	}
 	fprintf(f, " );");
 }
@@ -304,8 +319,7 @@ static struct child *victim;
 
 static int victim_runs(struct driver *d)
 {
-	(void)d;
-	return victim->pid && !victim->ending;
+	return victim->pid && !victim->ending && service_is_ready(d, victim->kind);
 }
 
 /*
@@ -435,7 +449,7 @@ static void use_topology(struct driver *d, const struct topology *topology)
 		struct child *c = &d->children[i];
 
 		c->used = c->kind == CHILD_TARGET   ? c->index < topology->targets
-			  : c->kind == CHILD_NBDKIT ? topology->nbdkit
+			  : c->kind >= CHILD_NBDKIT ? c->kind == topology->service
 						    : 1;
 	}
 }
@@ -445,13 +459,13 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	static const unsigned victims[ROUND_KINDS] = {
 		[ROUND_CLIENTS] = 1u << CHILD_CLIENT,
 		[ROUND_GATEWAYS] = 1u << CHILD_GATEWAY,
-		[ROUND_ALL] = 7u,
+		[ROUND_ALL] = 7u | 1u << CHILD_OSD,
 		[ROUND_EXCHANGE] = 7u,
 		[ROUND_MEMORY] = 1u << CHILD_GATEWAY | 1u << CHILD_CLIENT,
 	};
 
 	r->memory = kind == ROUND_MEMORY;
-	d->journal->flush_may_fail = (uint32_t)d->topology->nbdkit;
+	d->journal->flush_may_fail = d->topology->service == CHILD_NBDKIT;
 	r->direct = (int)draw(d, 2);
 	r->sync = draw(d, 3) == 0;
 	r->io_timeout = draw(d, 2) ? 500 : 20000;
@@ -460,8 +474,8 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
-	/* an IO that has no time until nbdkit has started again would fail */
-	if (d->topology->nbdkit)
+	/* an IO that has no time until the service has started again would fail */
+	if (d->topology->service)
 		r->io_timeout = 20000;
 	/* with --near: in an emulated machine, the registration of memory takes seconds */
 	if (d->options.near) {
@@ -484,27 +498,6 @@ static void use_store(struct driver *d, int own)
 	}
 }
 
-static int nbdkit_listens(struct driver *d)
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "%s/nbd.pid", d->dir); /* nbdkit writes it when it listens */
-	return !access(path, F_OK);
-}
-
-static int start_nbdkit(struct driver *d)
-{
-	static const char *const files[] = {"sock", "pid"};
-	char path[96];
-
-	for (unsigned i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/nbd.%s", d->dir, files[i]);
-		unlink(path);
-	}
-	child_start(d, &d->children[NBDKIT]);
-	return wait_for(d, nbdkit_listens, "wait for nbdkit to listen");
-}
-
 static int begin_round(struct driver *d, const struct round *r)
 {
 	if (front_begin(d))
@@ -517,7 +510,7 @@ static int begin_round(struct driver *d, const struct round *r)
 		use_store(d, 1);
 	if (d->topology->scratch && store_create(d))
 		return -1;
-	if (d->topology->nbdkit && start_nbdkit(d))
+	if (service_start(d))
 		return -1;
 	atomic_store(&d->journal->command, SOAK_RUN);
 	for (unsigned i = 0; i < NBDKIT; i++)
@@ -560,7 +553,7 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		const struct child *c = &d->children[i];
 
-		if (!c->used || c->kind == CHILD_NBDKIT || (r->victims & (1u << c->kind)))
+		if (!c->used || ((r->victims | d->topology->unmeasured) & (1u << c->kind)))
 			continue;
 		if (compare ? check_usage(d, c, &base[i]) : usage_of(c, &base[i]))
 			return -1;
@@ -581,15 +574,6 @@ static int warm_up(struct driver *d, const struct round *r)
 	return wait_for(d, all_running, "wait for each client to run") || progress(d);
 }
 
-/* Kill nbdkit with IO in flight, and start it again: the target continues with the new process. */
-static int lose_nbdkit(struct driver *d)
-{
-	if (wait_for(d, all_running, "wait for each client to run") || progress(d))
-		return -1;
-	child_kill(d, &d->children[NBDKIT], -1);
-	return start_nbdkit(d) || progress(d);
-}
-
 static int run_round(struct driver *d, enum round_kind kind)
 {
 	struct usage base[CHILDREN];
@@ -606,8 +590,9 @@ static int run_round(struct driver *d, enum round_kind kind)
 		return -1;
 	if ((r.victims & 1u << CHILD_GATEWAY) && !d->options.near && fail_over(d))
 		return -1;
-	for (unsigned i = 0; d->topology->nbdkit && i < 3; i++)
-		if (lose_nbdkit(d))
+	for (unsigned i = 0; d->topology->service && i < 3; i++)
+		if (wait_for(d, all_running, "wait for each client to run") || progress(d) ||
+		    service_lose(d) || progress(d))
 			return -1;
 	if (storm(d, &r))
 		return -1;
@@ -623,11 +608,6 @@ static int run_round(struct driver *d, enum round_kind kind)
 	return end_round(d, &r);
 }
 
-int topology_runs(const struct topology *topology)
-{
-	return !topology->nbdkit || system("command -v nbdkit >/dev/null 2>&1") == 0;
-}
-
 /*
  * Choose topology and kind of the next round. Over a network, all rounds are plain, unless the
  * options name a topology. A round of a topology with its own files does not exchange the volume.
@@ -641,8 +621,9 @@ static enum round_kind next_round(struct driver *d)
 
 	if (d->options.topology)
 		topology = d->options.topology;
-	if (!topology_runs(topology)) {
-		printf("soak: no round with the backend nbd: nbdkit is not installed\n");
+	if (service_lacks(topology->service)) {
+		printf("soak: no round with the topology %s: %s\n", topology->name,
+		       service_lacks(topology->service));
 		topology = &topologies[PLAIN];
 	}
 	if (topology->scratch && (kind == ROUND_EXCHANGE || kind == ROUND_MEMORY))
@@ -653,8 +634,9 @@ static enum round_kind next_round(struct driver *d)
 
 int run_rounds(struct driver *d)
 {
-	/* a round over a network can take minutes */
-	uint64_t least = d->options.near ? 1 : SCHEDULE;
+	/* a round over a network, or with targets that start slowly, can take minutes */
+	const int slow = d->options.near || (d->options.topology && d->options.topology->start_s);
+	uint64_t least = slow ? 1 : SCHEDULE;
 
 	use_topology(d, &topologies[PLAIN]);
 	if (store_create(d))

@@ -40,6 +40,9 @@ static const struct {
 	{"failover", "stay", "clients that have the path of one gateway only", "hang"},
 	{"nbd", "lose", "a write that is acknowledged and not done", "stale"},
 	{"nbd", "misdirect", "a write to the wrong block", "foreign stale status"},
+	{"rbd", "lose", "a write that is acknowledged and not done", "stale"},
+	{"rbd", "misdirect", "a write to the wrong block", "foreign stale status"},
+	{"rbd", "flip-old", "a block of the image that another program has written", "foreign"},
 };
 
 static int one(const char *program, unsigned i)
@@ -79,9 +82,11 @@ int self_test(const char *program)
 	for (unsigned i = 0; i < n; i++) {
 		rc = one(program, i);
 		failed += rc < 0;
-		printf("%sok %u - %s%s%s: %s%s\n", rc < 0 ? "not " : "", i + 1, bugs[i].topology,
+		printf("%sok %u - %s%s%s: %s%s%s\n", rc < 0 ? "not " : "", i + 1, bugs[i].topology,
 		       bugs[i].topology[0] ? ": " : "", bugs[i].bug[0] ? bugs[i].bug : "none",
-		       bugs[i].what, rc == SOAK_SKIPPED ? " # SKIP nbdkit is not installed" : "");
+		       bugs[i].what, rc == SOAK_SKIPPED ? " # SKIP " : "",
+		       rc == SOAK_SKIPPED ? service_lacks(topology_find(bugs[i].topology)->service)
+					  : "");
 	}
 	return failed != 0;
 }

@@ -74,8 +74,11 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 int store_create(struct driver *d)
 {
 	char path[128];
-	int rc = 0;
+	int rc;
 
+	rc = service_create(d, BYTES);
+	if (rc)
+		return rc < 0 ? -1 : 0;
 	for (unsigned i = 0; i < d->topology->targets && !rc; i++) {
 		store_path(d, i, path);
 		rc = make(d, path, NULL, BYTES / d->topology->targets);
@@ -87,6 +90,7 @@ void store_remove(struct driver *d)
 {
 	char path[128];
 
+	service_remove(d);
 	for (unsigned i = 0; i < d->topology->targets; i++) {
 		store_path(d, i, path);
 		unlink(path);
@@ -101,6 +105,8 @@ static int open_stores(struct driver *d, int fds[])
 
 	for (unsigned i = 0; i < d->topology->targets; i++) {
 		store_path(d, i, path);
+		if (service_fetch(d, path))
+			return -1;
 		fds[i] = open(path, O_RDONLY | O_CLOEXEC);
 		if (fds[i] < 0 || fstat(fds[i], &st))
 			return broken(d, "open");
@@ -143,9 +149,12 @@ int store_check(struct driver *d)
 void store_damage(struct driver *d, int torn)
 {
 	uint64_t buf[SOAK_WORDS];
-	int fd = open(d->store, O_WRONLY | O_CLOEXEC);
 	uint32_t acked;
+	int fd;
 
+	if (service_damage(d))
+		return;
+	fd = open(d->store, O_WRONLY | O_CLOEXEC);
 	for (uint32_t b = 0; fd >= 0 && b < SOAK_BLOCKS; b++) {
 		acked = atomic_load(&d->journal->blocks[0][b].acked);
 		if (soak_is_zero(acked) || acked < 8)

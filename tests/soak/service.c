@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * service.c - the process behind the backend of the target: nbdkit, which serves the file, or an
+ * OSD of a Ceph cluster, which has the volume as an image
+ *
+ * The cluster runs before the driver starts (rbd.sh), without the OSD number OSD_ID. The driver
+ * runs that OSD, so that it can kill it. The other OSDs of the cluster have all data meanwhile.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "soak/driver.h"
+
+#define OSD_ID "2"
+
+static const char *cluster(void)
+{
+	const char *dir = getenv("SOAK_CLUSTER");
+
+	return dir ? dir : "";
+}
+
+/* -- nbdkit -- */
+
+static void nbdkit_path(const struct driver *d, const char *suffix, char path[128])
+{
+	snprintf(path, 128, "%s/nbd.%s", d->dir, suffix);
+}
+
+static void nbdkit_before(struct driver *d)
+{
+	static const char *const files[] = {"sock", "pid"};
+	char path[128];
+
+	for (unsigned i = 0; i < 2; i++) {
+		nbdkit_path(d, files[i], path);
+		unlink(path);
+	}
+}
+
+static void nbdkit_exec(const struct driver *d)
+{
+	char file[128], sock[128], pid[128];
+
+	store_path(d, 0, file);
+	nbdkit_path(d, "sock", sock);
+	nbdkit_path(d, "pid", pid);
+	/*
+	 * with several threads for a connection, nbdkit 1.32 can abort when its client is killed:
+	 * Assertion `sock >= 0' failed
+	 */
+	execlp("nbdkit", "nbdkit", "-f", "-t", "1", "-P", pid, "-U", sock, "file", file,
+	       (char *)NULL);
+}
+
+static int nbdkit_is_ready(struct driver *d)
+{
+	char path[128];
+
+	nbdkit_path(d, "pid", path); /* nbdkit writes it when it listens */
+	return !access(path, F_OK);
+}
+
+static void nbdkit_backend(const struct driver *d, FILE *f)
+{
+	fprintf(f,
+		"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; "
+		"quiesce_time = \"500ms\";",
+		d->dir);
+}
+
+/* -- an OSD -- */
+
+/* The log of the OSD, and its length before the last start. */
+static off_t osd_log_began;
+
+static int osd_log(void)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/log/osd." OSD_ID ".log", cluster());
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void osd_before(struct driver *d)
+{
+	struct stat st = {.st_size = 0};
+	int fd = osd_log();
+
+	(void)d;
+	if (fd >= 0) {
+		fstat(fd, &st);
+		close(fd);
+	}
+	osd_log_began = st.st_size;
+}
+
+static void osd_exec(const struct driver *d)
+{
+	char conf[256];
+
+	(void)d;
+	snprintf(conf, sizeof(conf), "%s/ceph.conf", cluster());
+	execlp("ceph-osd", "ceph-osd", "-f", "-i", OSD_ID, "-c", conf, (char *)NULL);
+}
+
+/* Returns whether the OSD takes part in the cluster since its last start, according to its log. */
+static int osd_is_ready(struct driver *d)
+{
+	static char text[1 << 18];
+	int fd = osd_log();
+	ssize_t n;
+
+	(void)d;
+	if (fd < 0)
+		return 0;
+	n = pread(fd, text, sizeof(text) - 1, osd_log_began);
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return strstr(text, "booting -> active") != NULL;
+}
+
+/* Returns the name of the image of this run. */
+static const char *image(void)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "soak%d", (int)getpid());
+	return name;
+}
+
+static void osd_backend(const struct driver *d, FILE *f)
+{
+	(void)d;
+	fprintf(f, "type = \"rbd\"; conf = \"%s/ceph.conf\"; image = \"%s\";", cluster(), image());
+}
+
+/* Run the program rbd with these arguments, and the name of the image, and what follows it. */
+static int rbd(struct driver *d, const char *arguments, const char *after)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		 "timeout 60 rbd -c '%s/ceph.conf' %s %s %s >>'%s/rbd.log' 2>&1", cluster(),
+		 arguments, image(), after, d->dir);
+	if (system(command) == 0)
+		return 0;
+	soak_report(d->journal, SOAK_DIED, "failed: %s", command);
+	return -1;
+}
+
+static int image_create(struct driver *d, off_t bytes)
+{
+	char arguments[128];
+
+	/* several objects, so that each OSD has some */
+	snprintf(arguments, sizeof(arguments), "create --object-size 1M --size %lldB",
+		 (long long)bytes);
+	/* librbd frees no part of an object that is smaller than its discard granularity */
+	d->journal->can_discard = 0;
+	return rbd(d, arguments, "");
+}
+
+static int image_fetch(struct driver *d, const char *path)
+{
+	unlink(path);
+	return rbd(d, "export --no-progress", path);
+}
+
+static int image_damage(struct driver *d)
+{
+	return rbd(d, "bench --io-type write --io-pattern seq --io-size 4K --io-total 4K", "");
+}
+
+static int image_remove(struct driver *d)
+{
+	return rbd(d, "rm --no-progress", "");
+}
+
+/* -- the interface -- */
+
+/* A field that is NULL: the driver has nothing to do. */
+static const struct {
+	/* shell command that succeeds if the service runs on this machine; why it does not */
+	const char *needs, *lacks;
+	void (*before)(struct driver *d); /* before each start */
+	void (*exec)(const struct driver *d);
+	int (*is_ready)(struct driver *d);
+	const char *wait; /* description of the wait until it is ready */
+	void (*backend)(const struct driver *d, FILE *f);
+	/*
+	 * the volume is not in a file: make it, copy it to a file for the check, change a block of
+	 * it as a seeded bug, remove it
+	 */
+	int (*create)(struct driver *d, off_t bytes);
+	int (*fetch)(struct driver *d, const char *path);
+	int (*damage)(struct driver *d);
+	int (*remove)(struct driver *d);
+} services[CHILD_KINDS] = {
+	[CHILD_NBDKIT] = {.needs = "command -v nbdkit",
+			  .lacks = "nbdkit is not installed",
+			  .before = nbdkit_before,
+			  .exec = nbdkit_exec,
+			  .is_ready = nbdkit_is_ready,
+			  .wait = "wait for nbdkit to listen",
+			  .backend = nbdkit_backend},
+	[CHILD_OSD] = {.needs = "test -d \"$SOAK_CLUSTER\" && test -e \"$GANTRY_PLUGINS/rbd.so\"",
+		       .lacks = "no Ceph cluster, or built without the plugin rbd",
+		       .before = osd_before,
+		       .exec = osd_exec,
+		       .is_ready = osd_is_ready,
+		       .wait = "wait for the OSD to take part in the cluster",
+		       .backend = osd_backend,
+		       .create = image_create,
+		       .fetch = image_fetch,
+		       .damage = image_damage,
+		       .remove = image_remove},
+};
+
+static struct child *service_of(struct driver *d)
+{
+	for (unsigned i = NBDKIT; i < CHILDREN; i++)
+		if (d->children[i].used)
+			return &d->children[i];
+	return NULL;
+}
+
+const char *service_lacks(enum child_kind kind)
+{
+	char command[256];
+
+	if (!services[kind].needs)
+		return NULL;
+	snprintf(command, sizeof(command), "{ %s; } >/dev/null 2>&1", services[kind].needs);
+	return system(command) == 0 ? NULL : services[kind].lacks;
+}
+
+void service_before(struct driver *d, enum child_kind kind)
+{
+	if (services[kind].before)
+		services[kind].before(d);
+}
+
+void service_exec(const struct driver *d, enum child_kind kind)
+{
+	if (services[kind].exec)
+		services[kind].exec(d);
+}
+
+int service_backend(const struct driver *d, FILE *f)
+{
+	if (!services[d->topology->service].backend)
+		return 0;
+	services[d->topology->service].backend(d, f);
+	return 1;
+}
+
+int service_is_ready(struct driver *d, enum child_kind kind)
+{
+	return !services[kind].is_ready || services[kind].is_ready(d);
+}
+
+static int is_ready(struct driver *d)
+{
+	return service_is_ready(d, d->topology->service);
+}
+
+int service_start(struct driver *d)
+{
+	struct child *c = service_of(d);
+
+	if (!c)
+		return 0;
+	child_start(d, c);
+	return wait_for(d, is_ready, services[c->kind].wait);
+}
+
+int service_lose(struct driver *d)
+{
+	struct child *c = service_of(d);
+
+	if (!c)
+		return 0;
+	child_kill(d, c, -1);
+	return service_start(d);
+}
+
+int service_create(struct driver *d, off_t bytes)
+{
+	if (!services[d->topology->service].create)
+		return 0;
+	return services[d->topology->service].create(d, bytes) ? -1 : 1;
+}
+
+int service_fetch(struct driver *d, const char *path)
+{
+	return services[d->topology->service].fetch ? services[d->topology->service].fetch(d, path)
+						    : 0;
+}
+
+int service_damage(struct driver *d)
+{
+	if (!services[d->topology->service].damage)
+		return 0;
+	services[d->topology->service].damage(d);
+	return 1;
+}
+
+int service_remove(struct driver *d)
+{
+	return services[d->topology->service].remove ? services[d->topology->service].remove(d) : 0;
+}
