@@ -42,6 +42,14 @@ struct gn_engine_region {
 	int is_exported; /* this client has requested its export */
 };
 
+#define GN_ENGINE_AGENTS 8u
+
+/* A process that served a lost session, and can still write to its memory. */
+struct gn_engine_agent {
+	int32_t pid; /* -1: unknown */
+	int fd;      /* of pidfd_open(2); -1: the process is not visible here */
+};
+
 struct gantry_engine {
 	const struct gantry_role_host *rh;
 	struct gantry_engine_attr attr;
@@ -73,6 +81,9 @@ struct gantry_engine {
 	 * 1: no peer of a client that has ended can access the region; see client_regions_released
 	 */
 	int released;
+	struct gn_engine_agent agents[GN_ENGINE_AGENTS];
+	uint32_t n_agents;
+	int agents_logged; /* since the session was lost */
 	/* attr.regions; the handle of the first one is GANTRY_ENGINE_HANDLE + 1 */
 	struct gn_engine_region *regions;
 	/*
@@ -142,6 +153,16 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info);
 /* The new client has started. n_again: IOs that are submitted again. */
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again);
+
+/* -- engine_agents.c -- */
+/* The client of a session that is lost has ended: remember the process that served it. */
+void gn_engine_agents_add(struct gantry_engine *session, const struct gantry_client *client);
+/*
+ * The new client is ready: forget the processes that can no longer write to the memory. Returns
+ * true if there are others: do not start the session.
+ */
+int gn_engine_agents_left(struct gantry_engine *session, const struct gantry_client *client);
+void gn_engine_agents_fini(struct gantry_engine *session);
 
 /* -- engine_regions.c -- */
 int gn_engine_regions_init(struct gantry_engine *session);

@@ -89,6 +89,14 @@ struct gantry_client {
 	 * until all exports are revoked; see client_regions_released in gantry/role.h
 	 */
 	int released;
+	/*
+	 * The process at the other end, if it can map the exported memory. agent_pid: 0: none;
+	 * agent_fd: -1: the process is not visible here. agent_ended: the transport has seen its
+	 * end, or that it has unmapped the memory.
+	 */
+	int32_t agent_pid;
+	int agent_fd;
+	bool agent_ended;
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
 	char text[GN_FRAME_TEXT + 64];

@@ -23,11 +23,14 @@
 #include "io/status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
 /* a shorter wait is not logged: the roles of a machine often start at the same time */
@@ -59,17 +62,21 @@ static void destroy(void *arg)
 	gn_server_check_finished(role);
 }
 
+static bool all_revoked(const struct gantry_client *c)
+{
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		if (!c->exports[i].revoked)
+			return false;
+	return true;
+}
+
 /*
  * After BYE only the revocation of regions is pending. So a lost connection is not an error of the
  * session, but regions without a confirmed revocation are not released.
  */
 static void end_teardown(struct gantry_client *c)
 {
-	bool revoked = true;
-
-	for (uint32_t i = 0; i < c->n_exports; i++)
-		revoked &= c->exports[i].revoked;
-	c->released |= revoked;
+	c->released |= all_revoked(c);
 	if (c->n_revokes_pending != 0)
 		gn_log(GN_LOG_WARN, c->role->host.name,
 		       "session id=%016llx: the peer has not released %u regions: %s",
@@ -289,15 +296,38 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		take_answer(c, &p);
 }
 
+static void forget_agent(struct gantry_client *c)
+{
+	if (c->agent_fd >= 0)
+		close(c->agent_fd);
+	c->agent_fd = -1;
+	c->agent_pid = 0;
+	c->agent_ended = false;
+}
+
+/* Keep a descriptor of the process at the other end, because its number can be reused later. */
+static void note_agent(struct gantry_client *c, const struct gantry_peer *peer)
+{
+	struct gantry_device_info info = {.caps = 0};
+
+	forget_agent(c);
+	c->ep->device->ops->info(c->ep->device->dev, &info);
+	if ((info.caps & GANTRY_CAP_MAPPED) == 0 || disconnect_revokes(c) || peer->pid == getpid())
+		return;
+	c->agent_pid = peer->pid > 0 ? peer->pid : -1;
+	if (peer->pid > 0)
+		c->agent_fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+}
+
 static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 {
 	struct gantry_client *c = arg;
 
 	(void)conn;
-	(void)peer;
 	if (c->phase != GN_CLIENT_CONNECTING)
 		return;
 	c->phase = GN_CLIENT_OPEN;
+	note_agent(c, peer);
 	if (c->failed_connect == -ECONNREFUSED)
 		/*
 		 * the peer has accepted the connection, but can still reject HELLO because it is
@@ -352,6 +382,8 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
+		/* a process that is not visible here: nothing else will be known of it */
+		c->agent_ended = c->agent_fd < 0 || all_revoked(c);
 		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where,
 			      why ? why : strerror(-reason));
 	}
@@ -386,8 +418,10 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 	struct gn_client_export *e = gn_client_find_export(c, handle);
 
 	(void)conn;
+	if (c->phase < GN_CLIENT_ENDED && e && !e->revoking)
+		e->revoked = rc == 0; /* with the connection: `closed` follows */
 	if (c->phase >= GN_CLIENT_ENDED || !e || !e->revoking)
-		return; /* the session has ended already, and `closed` follows */
+		return;
 	if (c->phase != GN_CLIENT_RELEASING) {
 		unexported(c, e, rc);
 		return;
@@ -540,6 +574,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
 	c->released = 1;
+	c->agent_fd = -1;
 	c->state_ns = gn_now_ns();
 	c->connect_until_ns = c->state_ns + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -589,6 +624,7 @@ void gn_client_free(struct gantry_client *c)
 	if (!c)
 		return;
 	LIST_REMOVE(c, link);
+	forget_agent(c);
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
@@ -616,6 +652,20 @@ uint64_t gn_client_id(const struct gantry_client *c)
 int gn_client_regions_released(const struct gantry_client *c)
 {
 	return c->phase == GN_CLIENT_CLOSED ? c->released : disconnect_revokes(c);
+}
+
+int gn_client_agent(const struct gantry_client *c, int32_t *pid_p)
+{
+	int fd;
+
+	*pid_p = c->agent_pid;
+	if (c->phase < GN_CLIENT_CLOSED || c->agent_pid == 0 || c->agent_ended || c->released ||
+	    (c->features & GN_FEATURE_ALOOF) != 0)
+		return -ENOENT;
+	if (c->agent_fd < 0)
+		return -ENOTSUP;
+	fd = fcntl(c->agent_fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)

@@ -40,10 +40,7 @@ struct gantry_session; /* server end of a session: a peer opened it */
 
 /* What a client requests from a session. */
 struct gantry_session_attr {
-	/*
-	 * id of the session; 0: the host chooses an id; a relay uses the id of the session that it
-	 * serves
-	 */
+	/* id of the session; 0: the host chooses one; a relay uses that of the session it serves */
 	uint64_t id;
 	/* counts the attempts to open the session; 1 at first, at most GANTRY_EPOCH_MAX */
 	uint32_t epoch;
@@ -487,10 +484,7 @@ struct gantry_role_host {
 	int (*fanout_submit)(struct gantry_fanout *fanout, struct gantry_io *parent,
 			     const struct gantry_piece *pieces, uint32_t n);
 
-	/*
-	 * Run fn(arg) on the control thread in a later turn of its loop. Any thread; not for the IO
-	 * path.
-	 */
+	/* Run fn(arg) in a later turn of the control thread. Any thread; not for the IO path. */
 	void (*post)(const struct gantry_role_host *rh, void (*fn)(void *arg), void *arg);
 
 	/*
@@ -503,10 +497,7 @@ struct gantry_role_host {
 	 */
 	int (*client_regions_released)(const struct gantry_client *client);
 
-	/*
-	 * Run fn(arg) on the lane's thread, between two turns, and wait for its return. Control
-	 * thread; not for the IO path.
-	 */
+	/* Run fn(arg) on the lane's thread, between two turns, and wait. Not for the IO path. */
 	void (*lane_call)(struct gantry_lane *lane, void (*fn)(void *arg), void *arg);
 
 	/*
@@ -706,6 +697,17 @@ struct gantry_role_host {
 	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
 	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
 	uint64_t (*client_export_quota)(const struct gantry_client *client);
+	/*
+	 * Client side: get the process at the other end that can map exported memory. In `closed`:
+	 * can that process itself still write to the memory?
+	 *
+	 * pid_p    out: its number; 0: no process can map it; -1: unknown
+	 * returns  a descriptor of pidfd_open(2), which the caller closes: it can
+	 *          -ENOENT: it cannot, or the session has not ended
+	 *          -ENOTSUP: it can, and is not visible here, as in another PID namespace
+	 *          -EMFILE: it can; too many open files
+	 */
+	int (*client_agent)(const struct gantry_client *client, int32_t *pid_p);
 };
 
 /*
@@ -720,10 +722,7 @@ struct gantry_plan {
 	uint32_t regions; /* regions of each session */
 	uint32_t reserved;
 	uint64_t region_bytes; /* bytes of all regions of a session; 0: unknown */
-	/*
-	 * bytes of the regions for one IO, if each of the lanes x depth IOs has its own part; else
-	 * 0
-	 */
+	/* bytes of the regions for one IO, if each of the lanes x depth IOs has a part; else 0 */
 	uint64_t io_bytes;
 	const char *sessions_option, *lanes_option, *depth_option, *regions_option;
 	const char *bytes_option; /* sets io_bytes or, if that is 0, region_bytes */

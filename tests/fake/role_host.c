@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "engine/engine_ops.h"
 #include "role_host.h"
@@ -367,6 +369,7 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect,
 	rh->arg = arg;
 	memset(rh->presented, 0, sizeof(rh->presented));
 	rh->step = STEP_READY;
+	rh->has_run = 0;
 	memset(rh->regions, 0, sizeof(rh->regions));
 	rh->n_exported = rh->exporting = rh->unexporting = 0;
 	*client_p = as_client(rh);
@@ -413,6 +416,7 @@ static int client_unexport(struct gantry_client *client, uint32_t handle)
 static int client_start(struct gantry_client *client)
 {
 	of_client(client)->step = STEP_STARTED;
+	of_client(client)->has_run = 1;
 	return 0;
 }
 
@@ -445,6 +449,20 @@ static uint64_t client_export_quota(const struct gantry_client *client)
 static int client_regions_released(const struct gantry_client *client)
 {
 	return ((const struct fake_role_host *)client)->quiet;
+}
+
+static int client_agent(const struct gantry_client *client, int32_t *pid_p)
+{
+	const struct fake_role_host *rh = (const struct fake_role_host *)client;
+	int fd;
+
+	*pid_p = rh->has_run ? rh->agent : rh->server;
+	if (!rh->agent || !rh->has_run)
+		return -ENOENT;
+	if (rh->agent < 0)
+		return -ENOTSUP;
+	fd = (int)syscall(SYS_pidfd_open, rh->agent, 0);
+	return fd < 0 ? -errno : fd;
 }
 
 static void client_expect(struct gantry_client *client, const struct gantry_volume_info *volume)
@@ -661,6 +679,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_abort = client_abort,
 		.client_regions_released = client_regions_released,
 		.client_export_quota = client_export_quota,
+		.client_agent = client_agent,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,

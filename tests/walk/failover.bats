@@ -124,6 +124,41 @@ unharmed() { # N
 	holds "$dir/store.json" 'store.double_completions == 0'
 }
 
+# Such a gateway can write what it received before it was stopped. The memory of the initiator is in use on the other path then.
+hangs_while_it_copies() {
+	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "200ms";'
+	listen_options='heartbeat = "1m";'
+	tcp back
+	two_gateways
+	serve store
+	serve bridge
+	serve bridge2
+	begin load --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=70 --set roles.load.workload.depth=32
+	busy load
+	kill -STOP "${pids[bridge]}"
+	logged load "session waits id=[0-9a-f]{16}: .* .pid=${pids[bridge]}.: end that process, or let it continue"
+	run grep 'session resumed' "$dir/load.log"
+	[ "$status" -eq 1 ]
+}
+
+@test "two gateways that copy data: the session waits until the one that hangs continues" {
+	hangs_while_it_copies
+	kill -CONT "${pids[bridge]}"
+	logged load 'session resumed'
+	more 5000
+	unharmed 1
+	stop bridge bridge2 store
+}
+
+@test "two gateways that copy data: the session waits until the one that hangs is killed" {
+	hangs_while_it_copies
+	slay bridge
+	logged load 'session resumed.*path=1'
+	more 5000
+	unharmed 1
+	stop bridge2 store
+}
+
 @test "a path to another volume is passed over, and the data stays right" {
 	more_stores='store2 = { role = "target"; listen = { device = "back"; name = "store2"; };
 	             backend = { type = "memory"; size = "8MiB"; }; };'

@@ -3,6 +3,11 @@
  * The client end of sessions: regions that are exported and unexported, and a volume whose size
  * changes, while the session runs. The test is the server.
  */
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "unit/session/client_rig.h"
 
 static int export(uint32_t handle)
@@ -258,6 +263,52 @@ static void size_without_the_feature_or_before_the_start_ends_the_session(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected volume"));
 }
 
+/* Start a session with that server; `agent` is what client_agent returns after the loss. */
+static int lose_server(pid_t pid, uint64_t answered, int rc, int32_t *agent_p)
+{
+	int agent;
+
+	again();
+	fc.ft.peer.pid = pid;
+	features = answered;
+	reach(STARTED);
+	TEST_ASSERT_EQUAL_INT(-ENOENT,
+			      pid == getpid() ? fc.rh->client_agent(client, agent_p) : -ENOENT);
+	fake_revoked(conn, 1, rc);
+	fake_close(conn, -ENOTCONN);
+	closed(-ENOTCONN);
+	agent = fc.rh->client_agent(client, agent_p);
+	TEST_ASSERT_EQUAL_INT32(pid == getpid() ? 0 : pid > 0 ? pid : -1, *agent_p);
+	return agent;
+}
+
+/* The process that served a lost session can write to its memory, unless it is aloof. */
+static void process_that_can_write_after_the_loss_is_known(void)
+{
+	struct pollfd agent = {.events = POLLIN};
+	int32_t pid = 0;
+	pid_t child = fork();
+
+	if (child == 0)
+		for (;;)
+			pause();
+	fc.ft.caps |= GANTRY_CAP_MAPPED;
+	reach(OPENED);
+	agent.fd = lose_server(child, 0, -ETIMEDOUT, &pid);
+	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, agent.fd);
+	TEST_ASSERT_EQUAL_INT32(child, pid);
+	TEST_ASSERT_EQUAL_INT(0, poll(&agent, 1, 0));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, GN_FEATURE_ALOOF, -ETIMEDOUT, &pid));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, 0, 0, &pid)); /* its end was seen */
+	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(getpid(), 0, -ETIMEDOUT, &pid));
+	/* not visible: the end of its connection is taken for its end */
+	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(0, 0, -ETIMEDOUT, &pid));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	TEST_ASSERT_EQUAL_INT(1, poll(&agent, 1, 0));
+	close(agent.fd);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -274,5 +325,6 @@ int main(void)
 	RUN_TEST(size_of_the_volume_changes);
 	RUN_TEST(impossible_size_ends_the_session);
 	RUN_TEST(size_without_the_feature_or_before_the_start_ends_the_session);
+	RUN_TEST(process_that_can_write_after_the_loss_is_known);
 	return UNITY_END();
 }
