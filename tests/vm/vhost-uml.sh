@@ -27,16 +27,41 @@ end_guest()
 }
 trap end_guest EXIT
 
+# pack DIR FILE - put busybox into the directory, and pack it into a first file system in memory
+pack()
+{
+	mkdir -p "$1/bin" && cp "$(command -v busybox)" "$1/bin/busybox" && chmod +x "$1/init" &&
+		(cd "$1" && find . | cpio -o -H newc --quiet) >"$2"
+}
+
+# boot INITRD ARGUMENT... - run user-mode Linux
+boot()
+{
+	timeout -k 5 120 "$uml" mem=128M initrd="$1" con=null con0=fd:0,fd:1 uml_dir="$dir/uml/" "${@:2}" </dev/null
+}
+
+# Print the output of a guest without a disk. On some processors the kernel panics when it starts the first program.
+boot_without_disk()
+{
+	mkdir "$dir/small" && printf '#!/bin/busybox sh\necho a program runs\nexec /bin/busybox poweroff -f\n' >"$dir/small/init" &&
+		pack "$dir/small" "$dir/small.initrd" && boot "$dir/small.initrd" umid=small 2>&1
+}
+
 # a first file system in memory, with the program of the guest and its data
 image()
 {
 	local root=$dir/root
-	mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev" "$root/disk" || return 1
-	cp "$(command -v busybox)" "$root/bin/busybox" && cp "$modules/virtio_blk.ko" "$root" &&
-		cp "$here/vhost-uml-guest.sh" "$root/init" && chmod +x "$root/init" &&
-		dd if=/dev/urandom of="$root/content" bs=1M count=4 status=none &&
-		(cd "$root" && find . | cpio -o -H newc --quiet) >"$dir/initrd"
+	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/disk" || return 1
+	cp "$modules/virtio_blk.ko" "$root" && cp "$here/vhost-uml-guest.sh" "$root/init" &&
+		dd if=/dev/urandom of="$root/content" bs=1M count=4 status=none && pack "$root" "$dir/initrd"
 }
+
+boot_without_disk >"$dir/small.log"
+if ! grep -a -q '^a program runs' "$dir/small.log"; then
+	reason=$(grep -a -m 1 -o 'Kernel panic.*' "$dir/small.log" | tr -d '\r')
+	echo "1..0 # SKIP user-mode Linux starts no program on this processor: ${reason:-no panic in its output}"
+	exit 0
+fi
 
 truncate -s 128M "$dir/volume"
 mkfs.ext4 -q -b 4096 "$dir/volume"
@@ -44,8 +69,7 @@ image
 verdict $? "an image for the guest"
 configure "$(shm_leg)" 'serial = "gantry-uml"; memory = "copy";'
 begin_roles
-timeout -k 5 120 "$uml" mem=128M initrd="$dir/initrd" con=null con0=fd:0,fd:1 umid=guest uml_dir="$dir/uml/" \
-	"virtio_uml.device=$dir/disk.sock:2" </dev/null >"$dir/guest.log" 2>&1 &
+boot "$dir/initrd" umid=guest "virtio_uml.device=$dir/disk.sock:2" >"$dir/guest.log" 2>&1 &
 pids[vm]=$!
 seen "$dir/guest.log" '^4 written'
 verdict $? "the guest boots, and writes to a file system on the disk"
