@@ -97,6 +97,7 @@ struct gantry_client {
 	int32_t agent_pid;
 	int agent_fd;
 	bool agent_ended;
+	bool awaits_release; /* END is sent or received; the server can still write to the memory */
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
 	char text[GN_FRAME_TEXT + 64];

@@ -91,6 +91,22 @@ static bool has_started(const struct gantry_client *c)
 	return c->state >= GN_RUNNING;
 }
 
+/* Returns true if the process of the server writes to the memory. Before the start it has no IO. */
+static bool can_write(const struct gantry_client *c)
+{
+	return has_started(c) && c->agent_pid != 0 && (c->features & GN_FEATURE_ALOOF) == 0;
+}
+
+/*
+ * One end sends END. If the process of the server can write to the memory, `closed` waits until the
+ * server has drained the session and closes the connection, at most for control_timeout. A relay
+ * does not wait: it does not reuse the memory of its client.
+ */
+static void await_release(struct gantry_client *c)
+{
+	c->awaits_release = can_write(c) && !c->role->spec.listen;
+}
+
 /*
  * Log the end of the session. If the session belongs to a relay and never started, this is only
  * information: the server end of the relay reports the reason when it rejects its own client.
@@ -134,6 +150,18 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	log_end(c);
 	if (!has_started(c) && c->reason != 0)
 		snprintf(c->role->no_session, sizeof(c->role->no_session), "%s", c->text);
+	if (c->awaits_release)
+		gn_loop_set_timer(c->role->loop, &c->deadline,
+				  gn_now_ns() + c->ep->control_timeout_ns);
+	else
+		gn_loop_post_own(c->role->loop, &c->last, destroy, c);
+}
+
+/* The server has closed the connection: before that it unmaps the regions. Or it took too long. */
+static void end_of_wait(struct gantry_client *c)
+{
+	c->awaits_release = false;
+	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 
@@ -217,6 +245,7 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 
 static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 {
+	await_release(c);
 	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c))
 		retry_later(c, -EBUSY, p->verdict.text);
 	else if (p->head.session == 0)
@@ -369,6 +398,10 @@ static void on_closed(void *arg, void *conn, int reason)
 	struct gantry_client *c = arg;
 
 	(void)conn;
+	if (c->awaits_release) {
+		c->agent_ended = c->agent_fd < 0 || all_revoked(c);
+		end_of_wait(c);
+	}
 	if (!is_connected(c))
 		return;
 	if (c->phase == GN_CLIENT_CONNECTING && (reason == -ECONNREFUSED || reason == -EBUSY) &&
@@ -418,7 +451,7 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 	struct gn_client_export *e = gn_client_find_export(c, handle);
 
 	(void)conn;
-	if (c->phase < GN_CLIENT_ENDED && e && !e->revoking)
+	if ((c->phase < GN_CLIENT_ENDED || c->awaits_release) && e && !e->revoking)
 		e->revoked = rc == 0; /* with the connection: `closed` follows */
 	if (c->phase >= GN_CLIENT_ENDED || !e || !e->revoking)
 		return;
@@ -514,7 +547,9 @@ static void on_deadline(void *arg)
 {
 	struct gantry_client *c = arg;
 
-	if (c->phase == GN_CLIENT_CONNECTING)
+	if (c->awaits_release)
+		end_of_wait(c);
+	else if (c->phase == GN_CLIENT_CONNECTING)
 		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer",
 			      c->ep->where, c->ep->service, c->ep->device->name);
 	else if (c->phase == GN_CLIENT_RELEASING)
@@ -616,6 +651,7 @@ void gn_client_abort(struct gantry_client *c)
 	if (c->phase >= GN_CLIENT_ENDED)
 		return;
 	gn_channel_send(&c->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
+	await_release(c);
 	gn_client_end(c, -ECANCELED, "%s", verdict.text);
 }
 
@@ -659,8 +695,7 @@ int gn_client_agent(const struct gantry_client *c, int32_t *pid_p)
 	int fd;
 
 	*pid_p = c->agent_pid;
-	if (c->phase < GN_CLIENT_CLOSED || c->agent_pid == 0 || c->agent_ended || c->released ||
-	    (c->features & GN_FEATURE_ALOOF) != 0)
+	if (c->phase < GN_CLIENT_CLOSED || !can_write(c) || c->agent_ended || c->released)
 		return -ENOENT;
 	if (c->agent_fd < 0)
 		return -ENOTSUP;

@@ -159,6 +159,27 @@ hangs_while_it_copies() {
 	stop bridge2 store
 }
 
+# The gateway bridge still runs, and its process can write to the memory of the initiator. The gateway ends the session, drains it,
+# and releases the memory.
+@test "two gateways that copy data: one loses its target, and the session resumes on the other path" {
+	tcp back
+	bridge_connect='{ device = "back"; name = "store2"; timeout = "300ms"; }'
+	two_gateways
+	more_roles+=' relay = { role = "gateway"; listen = { device = "back"; name = "store2"; };
+	              connect = { device = "back"; name = "store"; }; };'
+	topology
+	serve store
+	serve relay
+	serve bridge
+	serve bridge2
+	hammer
+	slay relay
+	logged load 'session resumed.*path=1'
+	more 5000
+	unharmed 1
+	stop bridge bridge2 store
+}
+
 @test "a path to another volume is passed over, and the data stays right" {
 	more_stores='store2 = { role = "target"; listen = { device = "back"; name = "store2"; };
 	             backend = { type = "memory"; size = "8MiB"; }; };'

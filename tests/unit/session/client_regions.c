@@ -309,6 +309,53 @@ static void process_that_can_write_after_the_loss_is_known(void)
 	close(agent.fd);
 }
 
+/* Let the server, another process, end the session, and then its connection. */
+static int end_by_server(int rc)
+{
+	static const struct gn_verdict none = {.status = 0};
+	int32_t pid;
+
+	again();
+	fc.ft.caps |= GANTRY_CAP_MAPPED;
+	fc.ft.peer.pid = getppid();
+	features = 0;
+	reach(STARTED);
+	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
+	fake_core_turn(&fc);
+	TEST_ASSERT_EQUAL_UINT(0, n_closed);
+	fake_revoked(conn, 1, rc);
+	fake_close(conn, -ENOTCONN);
+	closed(-ECONNRESET);
+	return fc.rh->client_agent(client, &pid);
+}
+
+/* A server that ends the session drains it, and closes the connection when it has unmapped. */
+static void closed_follows_when_the_server_that_ended_the_session_has_unmapped(void)
+{
+	int agent;
+
+	reach(OPENED);
+	TEST_ASSERT_EQUAL_INT(-ENOENT, end_by_server(0));
+	agent = end_by_server(-ETIMEDOUT);
+	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, agent);
+	close(agent);
+}
+
+/* A session that has not started has submitted no IO: its server has nothing to write. */
+static void server_of_a_session_that_did_not_start_is_no_agent(void)
+{
+	static const struct gn_verdict none = {.status = 0};
+	int32_t pid;
+
+	fc.ft.caps |= GANTRY_CAP_MAPPED;
+	fc.ft.peer.pid = getppid();
+	features = 0;
+	reach(QUEUED);
+	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
+	closed(-ECONNRESET);
+	TEST_ASSERT_EQUAL_INT(-ENOENT, fc.rh->client_agent(client, &pid));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -326,5 +373,7 @@ int main(void)
 	RUN_TEST(impossible_size_ends_the_session);
 	RUN_TEST(size_without_the_feature_or_before_the_start_ends_the_session);
 	RUN_TEST(process_that_can_write_after_the_loss_is_known);
+	RUN_TEST(closed_follows_when_the_server_that_ended_the_session_has_unmapped);
+	RUN_TEST(server_of_a_session_that_did_not_start_is_no_agent);
 	return UNITY_END();
 }
