@@ -9,13 +9,21 @@
  * ago when it continues. So the session waits until
  *
  *     - the process has ended, or
- *     - the new server is the same process: it has drained the lost session itself.
+ *     - the new server is the same process: it has drained the lost session itself. A process that
+ *       is not visible here is known by its path: a listener on the same path takes the place of a
+ *       process that has ended.
  */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include "engine/engine_priv.h"
+
+static int serves_again(const struct gantry_engine *session, const struct gn_engine_agent *agent,
+			int32_t server)
+{
+	return agent->pid > 0 ? agent->pid == server : agent->path == session->path;
+}
 
 static int has_ended(const struct gn_engine_agent *agent)
 {
@@ -26,7 +34,7 @@ static int has_ended(const struct gn_engine_agent *agent)
 
 void gn_engine_agents_add(struct gantry_engine *session, const struct gantry_client *client)
 {
-	struct gn_engine_agent agent = {.pid = -1, .fd = -1};
+	struct gn_engine_agent agent = {.pid = -1, .fd = -1, .path = session->path};
 	int rc = session->rh->client_agent(client, &agent.pid);
 
 	if (rc == -ENOENT)
@@ -37,7 +45,7 @@ void gn_engine_agents_add(struct gantry_engine *session, const struct gantry_cli
 	if (session->n_agents + 1 >= GN_ENGINE_AGENTS) {
 		if (agent.fd >= 0)
 			close(agent.fd);
-		agent = (struct gn_engine_agent){.pid = -1, .fd = -1};
+		agent = (struct gn_engine_agent){.pid = -1, .fd = -1, .path = UINT32_MAX};
 	}
 	if (session->n_agents < GN_ENGINE_AGENTS)
 		session->agents[session->n_agents++] = agent;
@@ -56,7 +64,7 @@ int gn_engine_agents_left(struct gantry_engine *session, const struct gantry_cli
 
 	session->rh->client_agent(client, &server);
 	for (uint32_t i = session->n_agents; i-- > 0;)
-		if ((server > 0 && session->agents[i].pid == server) ||
+		if (serves_again(session, &session->agents[i], server) ||
 		    has_ended(&session->agents[i]))
 			forget(session, i);
 	if (session->n_agents == 0)
@@ -75,7 +83,7 @@ int gn_engine_agents_left(struct gantry_engine *session, const struct gantry_cli
 		gantry_log_warn(
 			session->rh->host,
 			"session waits id=%016llx: the process that served it can still write "
-			"to its memory, and is not visible here: end it, and open the volume "
+			"to its memory, and is not visible here: let it continue, or start it "
 			"again",
 			(unsigned long long)session->id);
 	return 1;

@@ -48,6 +48,7 @@ struct gn_engine_region {
 struct gn_engine_agent {
 	int32_t pid; /* -1: unknown */
 	int fd;      /* of pidfd_open(2); -1: the process is not visible here */
+	uint32_t path;
 };
 
 struct gantry_engine {
