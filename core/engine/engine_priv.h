@@ -42,13 +42,12 @@ struct gn_engine_region {
 	int is_exported; /* this client has requested its export */
 };
 
-#define GN_ENGINE_AGENTS 8u
-
-/* A process that served a lost session, and can still write to its memory. */
-struct gn_engine_agent {
-	int32_t pid; /* -1: unknown */
-	int fd;      /* of pidfd_open(2); -1: the process is not visible here */
-	uint32_t path;
+/* The former server of a lost session, if it can still write to the memory of the session. */
+struct gn_engine_writer {
+	int32_t pid;   /* 0: there is none; -1: unknown */
+	int fd;        /* of pidfd_open(2); -1: the process is not visible here */
+	uint32_t path; /* on which it served */
+	int is_logged;
 };
 
 struct gantry_engine {
@@ -82,9 +81,7 @@ struct gantry_engine {
 	 * 1: no peer of a client that has ended can access the region; see client_regions_released
 	 */
 	int released;
-	struct gn_engine_agent agents[GN_ENGINE_AGENTS];
-	uint32_t n_agents;
-	int agents_logged; /* since the session was lost */
+	struct gn_engine_writer writer;
 	/* attr.regions; the handle of the first one is GANTRY_ENGINE_HANDLE + 1 */
 	struct gn_engine_region *regions;
 	/*
@@ -155,15 +152,12 @@ int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_vo
 /* The new client has started. n_again: IOs that are submitted again. */
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again);
 
-/* -- engine_agents.c -- */
-/* The client of a session that is lost has ended: remember the process that served it. */
-void gn_engine_agents_add(struct gantry_engine *session, const struct gantry_client *client);
-/*
- * The new client is ready: forget the processes that can no longer write to the memory. Returns
- * true if there are others: do not start the session.
- */
-int gn_engine_agents_left(struct gantry_engine *session, const struct gantry_client *client);
-void gn_engine_agents_fini(struct gantry_engine *session);
+/* -- engine_writer.c -- */
+/* The client of a session that is lost has ended: note its server, if that can still write. */
+void gn_engine_writer_note(struct gantry_engine *session, const struct gantry_client *client);
+/* The new client is ready. Returns true if the former server can still write: do not start. */
+int gn_engine_writer_left(struct gantry_engine *session, const struct gantry_client *client);
+void gn_engine_writer_forget(struct gantry_engine *session);
 
 /* -- engine_regions.c -- */
 int gn_engine_regions_init(struct gantry_engine *session);

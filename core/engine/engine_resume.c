@@ -121,7 +121,6 @@ static int pause_session(struct gantry_engine *session, const char *text)
 	if (session->rh->after(session->rh, session->resume_ns, on_expired, session))
 		return -ENOMEM;
 	session->phase = GN_ENGINE_PAUSED;
-	session->agents_logged = 0;
 	for (uint32_t i = 0; i < session->attr.n_queues; i++)
 		gn_engine_queue_pause(&session->queues[i]);
 	return 0;

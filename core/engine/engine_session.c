@@ -181,7 +181,7 @@ static void client_ready(void *arg, struct gantry_client *client,
 	int rc;
 
 	session->client = client;
-	if (session->phase == GN_ENGINE_PAUSED && gn_engine_agents_left(session, client)) {
+	if (session->phase == GN_ENGINE_PAUSED && gn_engine_writer_left(session, client)) {
 		session->rh->client_abort(client); /* the next attempt follows */
 		return;
 	}
@@ -340,7 +340,7 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 
 	if (!session->rh->client_regions_released(client)) {
 		session->released = 0;
-		gn_engine_agents_add(session, client);
+		gn_engine_writer_note(session, client);
 	}
 	if (session->phase == GN_ENGINE_CLOSING)
 		gn_engine_end(session, session->reason, *session->text ? session->text : text);
@@ -384,7 +384,7 @@ static void free_session(struct gantry_engine *session)
 		rh->region_destroy(rh, session->region, !doubtful || session->released);
 	if (session->client)
 		rh->client_free(session->client);
-	gn_engine_agents_fini(session);
+	gn_engine_writer_forget(session);
 	gn_engine_regions_fini(session);
 	explicit_bzero(session->secret, sizeof(session->secret));
 	free(session);

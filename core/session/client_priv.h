@@ -90,13 +90,13 @@ struct gantry_client {
 	 */
 	int released;
 	/*
-	 * The process at the other end, if it can map the exported memory. agent_pid: 0: none;
-	 * agent_fd: -1: the process is not visible here. agent_ended: the transport has seen its
+	 * The process at the other end, if it can map the exported memory. server_pid: 0: none;
+	 * server_fd: -1: the process is not visible here. server_ended: the transport has seen its
 	 * end, or that it has unmapped the memory.
 	 */
-	int32_t agent_pid;
-	int agent_fd;
-	bool agent_ended;
+	int32_t server_pid;
+	int server_fd;
+	bool server_ended;
 	bool awaits_release; /* END is sent or received; the server can still write to the memory */
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
@@ -137,5 +137,20 @@ void gn_client_drop_queues(struct gantry_client *c);
  */
 void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* -- client_writer.c -- */
+/* Returns true if the end of the connection revokes all regions. */
+int gn_client_disconnect_revokes(const struct gantry_client *c);
+bool gn_client_all_revoked(const struct gantry_client *c);
+/* Keep a descriptor of the process at the other end, because its number can be reused later. */
+void gn_client_note_server(struct gantry_client *c, const struct gantry_peer *peer);
+void gn_client_forget_server(struct gantry_client *c);
+/* Returns true if the process of the server writes to the memory. Before the start it has no IO. */
+bool gn_client_server_writes(const struct gantry_client *c);
+/*
+ * The connection has ended: returns true if the server cannot write to the memory any more. The end
+ * of a process that is not visible here cannot be observed: take that of its connection for it.
+ */
+bool gn_client_server_ended(const struct gantry_client *c, int reason);
 
 #endif

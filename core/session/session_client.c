@@ -23,27 +23,15 @@
 #include "io/status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define RETRY_NS (50 * GN_NS_PER_MS)
 /* a shorter wait is not logged: the roles of a machine often start at the same time */
 #define NOTICE_NS GN_NS_PER_S
-
-/* Returns true if the end of the connection revokes all regions. */
-static int disconnect_revokes(const struct gantry_client *c)
-{
-	struct gantry_device_info info = {.caps = 0};
-
-	c->ep->device->ops->info(c->ep->device->dev, &info);
-	return (info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0;
-}
 
 /*
  * Call the event `closed`. Runs in a separate turn of the loop, so that `closed` is never called
@@ -56,18 +44,10 @@ static void destroy(void *arg)
 
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
-	c->released = c->released || disconnect_revokes(c);
+	c->released = c->released || gn_client_disconnect_revokes(c);
 	c->phase = GN_CLIENT_CLOSED;
 	c->events->closed(c->arg, c, c->reason, c->text); /* the callback can free c */
 	gn_server_check_finished(role);
-}
-
-static bool all_revoked(const struct gantry_client *c)
-{
-	for (uint32_t i = 0; i < c->n_exports; i++)
-		if (!c->exports[i].revoked)
-			return false;
-	return true;
 }
 
 /*
@@ -76,7 +56,7 @@ static bool all_revoked(const struct gantry_client *c)
  */
 static void end_teardown(struct gantry_client *c)
 {
-	c->released |= all_revoked(c);
+	c->released |= gn_client_all_revoked(c);
 	if (c->n_revokes_pending != 0)
 		gn_log(GN_LOG_WARN, c->role->host.name,
 		       "session id=%016llx: the peer has not released %u regions: %s",
@@ -91,12 +71,6 @@ static bool has_started(const struct gantry_client *c)
 	return c->state >= GN_RUNNING;
 }
 
-/* Returns true if the process of the server writes to the memory. Before the start it has no IO. */
-static bool can_write(const struct gantry_client *c)
-{
-	return has_started(c) && c->agent_pid != 0 && (c->features & GN_FEATURE_ALOOF) == 0;
-}
-
 /*
  * One end sends END. If the process of the server can write to the memory, `closed` waits until the
  * server has drained the session and closes the connection, at most for control_timeout. A relay
@@ -104,7 +78,7 @@ static bool can_write(const struct gantry_client *c)
  */
 static void await_release(struct gantry_client *c)
 {
-	c->awaits_release = can_write(c) && !c->role->spec.listen;
+	c->awaits_release = gn_client_server_writes(c) && !c->role->spec.listen;
 }
 
 /*
@@ -325,29 +299,6 @@ static void on_message(void *arg, void *conn, const void *msg, size_t len)
 		take_answer(c, &p);
 }
 
-static void forget_agent(struct gantry_client *c)
-{
-	if (c->agent_fd >= 0)
-		close(c->agent_fd);
-	c->agent_fd = -1;
-	c->agent_pid = 0;
-	c->agent_ended = false;
-}
-
-/* Keep a descriptor of the process at the other end, because its number can be reused later. */
-static void note_agent(struct gantry_client *c, const struct gantry_peer *peer)
-{
-	struct gantry_device_info info = {.caps = 0};
-
-	forget_agent(c);
-	c->ep->device->ops->info(c->ep->device->dev, &info);
-	if ((info.caps & GANTRY_CAP_MAPPED) == 0 || disconnect_revokes(c) || peer->pid == getpid())
-		return;
-	c->agent_pid = peer->pid > 0 ? peer->pid : -1;
-	if (peer->pid > 0)
-		c->agent_fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
-}
-
 static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 {
 	struct gantry_client *c = arg;
@@ -356,7 +307,7 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 	if (c->phase != GN_CLIENT_CONNECTING)
 		return;
 	c->phase = GN_CLIENT_OPEN;
-	note_agent(c, peer);
+	gn_client_note_server(c, peer);
 	if (c->failed_connect == -ECONNREFUSED)
 		/*
 		 * the peer has accepted the connection, but can still reject HELLO because it is
@@ -399,7 +350,7 @@ static void on_closed(void *arg, void *conn, int reason)
 
 	(void)conn;
 	if (c->awaits_release) {
-		c->agent_ended = c->agent_fd < 0 || all_revoked(c);
+		c->server_ended = gn_client_server_ended(c, reason);
 		end_of_wait(c);
 	}
 	if (!is_connected(c))
@@ -415,8 +366,7 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
-		/* a process that is not visible here: nothing else will be known of it */
-		c->agent_ended = c->agent_fd < 0 || all_revoked(c);
+		c->server_ended = gn_client_server_ended(c, reason);
 		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where,
 			      why ? why : strerror(-reason));
 	}
@@ -609,7 +559,7 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
 	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
 	c->released = 1;
-	c->agent_fd = -1;
+	c->server_fd = -1;
 	c->state_ns = gn_now_ns();
 	c->connect_until_ns = c->state_ns + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -660,7 +610,7 @@ void gn_client_free(struct gantry_client *c)
 	if (!c)
 		return;
 	LIST_REMOVE(c, link);
-	forget_agent(c);
+	gn_client_forget_server(c);
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
@@ -687,20 +637,7 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->phase == GN_CLIENT_CLOSED ? c->released : disconnect_revokes(c);
-}
-
-int gn_client_agent(const struct gantry_client *c, int32_t *pid_p)
-{
-	int fd;
-
-	*pid_p = c->agent_pid;
-	if (c->phase < GN_CLIENT_CLOSED || !can_write(c) || c->agent_ended || c->released)
-		return -ENOENT;
-	if (c->agent_fd < 0)
-		return -ENOTSUP;
-	fd = fcntl(c->agent_fd, F_DUPFD_CLOEXEC, 3);
-	return fd < 0 ? -errno : fd;
+	return c->phase == GN_CLIENT_CLOSED ? c->released : gn_client_disconnect_revokes(c);
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)

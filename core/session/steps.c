@@ -26,11 +26,11 @@ static const struct gantry_server_ops *ops_of(const struct gantry_session *s)
 }
 
 /*
- * Returns true if only other processes and devices access the data of IO: the role maps no region,
- * and each device on which it exports regions again passes on the memory itself, or accesses it by
- * hardware, whose access ends with the connection.
+ * Returns true if the CPU of this process does not access the data of IO: the role maps no region,
+ * and each device on which it exports regions again lets the next process map them, or accesses
+ * them by hardware, whose access ends with the connection.
  */
-static int is_aloof(const struct gantry_session *s)
+static int never_copies(const struct gantry_session *s)
 {
 	const struct gn_role_spec *spec = &s->role->spec;
 
@@ -108,8 +108,8 @@ static int hello(struct gantry_session *s, const void *payload)
 		return -ENOMEM;
 	s->rules.n_regions = h.regions + 1;
 	s->features = h.features & gn_features_over(ep->device);
-	if (!is_aloof(s))
-		s->features &= ~GN_FEATURE_ALOOF;
+	if (!never_copies(s))
+		s->features &= ~GN_FEATURE_NO_CPU;
 	if (!ops_of(s)->unexport)
 		s->features &= ~GN_FEATURE_UNEXPORT;
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;

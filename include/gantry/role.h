@@ -497,7 +497,10 @@ struct gantry_role_host {
 	 */
 	int (*client_regions_released)(const struct gantry_client *client);
 
-	/* Run fn(arg) on the lane's thread, between two turns, and wait. Not for the IO path. */
+	/*
+	 * Run fn(arg) on the lane's thread, between two turns, and wait for its return. Control
+	 * thread; not for the IO path.
+	 */
 	void (*lane_call)(struct gantry_lane *lane, void (*fn)(void *arg), void *arg);
 
 	/*
@@ -698,16 +701,15 @@ struct gantry_role_host {
 	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
 	uint64_t (*client_export_quota)(const struct gantry_client *client);
 	/*
-	 * Client side: get the process at the other end that can map exported memory. In `closed`:
-	 * can that process itself still write to the memory?
+	 * Client side, in `closed`: get the server's process if it can still write to the memory.
 	 *
-	 * pid_p    out: its number; 0: no process can map it; -1: unknown
-	 * returns  a descriptor of pidfd_open(2), which the caller closes: it can
-	 *          -ENOENT: it cannot, or the session has not ended
+	 * pid_p    out, always: number of the process; 0: none can map the memory; -1: unknown
+	 * returns  a descriptor of pidfd_open(2), which the caller closes
+	 *          -ENOENT: the process cannot write, or the session has not ended
 	 *          -ENOTSUP: it can, and is not visible here, as in another PID namespace
 	 *          -EMFILE: it can; too many open files
 	 */
-	int (*client_agent)(const struct gantry_client *client, int32_t *pid_p);
+	int (*client_writer)(const struct gantry_client *client, int32_t *pid_p);
 };
 
 /*

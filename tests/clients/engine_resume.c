@@ -636,10 +636,10 @@ static void end_process(pid_t pid)
 }
 
 /* The former server can still write to the memory, and serves the session no more. */
-static void lose_to(pid_t agent)
+static void lose_to(pid_t writer)
 {
 	rig.rh.quiet = 0;
-	rig.rh.agent = agent;
+	rig.rh.writer = writer;
 	lose();
 	rig_turn(20);
 	TEST_ASSERT_EQUAL_INT(1, queue->paused);
@@ -681,7 +681,7 @@ static void test_session_of_an_invisible_process_that_can_write_resumes_on_its_p
 	rig.session->n_paths = 2;
 	write_block(1, 0x11);
 	rig.rh.quiet = 0;
-	rig.rh.agent = rig.rh.server = -1;
+	rig.rh.writer = rig.rh.server = -1;
 	lose();
 	turn_until_path(1);
 	TEST_ASSERT_EQUAL_INT(1, queue->paused);

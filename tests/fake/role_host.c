@@ -451,17 +451,17 @@ static int client_regions_released(const struct gantry_client *client)
 	return ((const struct fake_role_host *)client)->quiet;
 }
 
-static int client_agent(const struct gantry_client *client, int32_t *pid_p)
+static int client_writer(const struct gantry_client *client, int32_t *pid_p)
 {
 	const struct fake_role_host *rh = (const struct fake_role_host *)client;
 	int fd;
 
-	*pid_p = rh->has_run ? rh->agent : rh->server;
-	if (!rh->agent || !rh->has_run)
+	*pid_p = rh->has_run ? rh->writer : rh->server;
+	if (!rh->writer || !rh->has_run)
 		return -ENOENT;
-	if (rh->agent < 0)
+	if (rh->writer < 0)
 		return -ENOTSUP;
-	fd = (int)syscall(SYS_pidfd_open, rh->agent, 0);
+	fd = (int)syscall(SYS_pidfd_open, rh->writer, 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -679,7 +679,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_abort = client_abort,
 		.client_regions_released = client_regions_released,
 		.client_export_quota = client_export_quota,
-		.client_agent = client_agent,
+		.client_writer = client_writer,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,

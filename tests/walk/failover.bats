@@ -124,7 +124,7 @@ unharmed() { # N
 	holds "$dir/store.json" 'store.double_completions == 0'
 }
 
-# Such a gateway can write what it received before it was stopped. The memory of the initiator is in use on the other path then.
+# Such a gateway can write what it received before it was stopped. By then the other path uses the memory of the initiator.
 hangs_while_it_copies() {
 	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "200ms";'
 	listen_options='heartbeat = "1m";'

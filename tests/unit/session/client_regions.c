@@ -263,29 +263,29 @@ static void size_without_the_feature_or_before_the_start_ends_the_session(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected volume"));
 }
 
-/* Start a session with that server; `agent` is what client_agent returns after the loss. */
-static int lose_server(pid_t pid, uint64_t answered, int rc, int32_t *agent_p)
+/* Start a session with that server; returns what client_writer returns after the loss. */
+static int lose_server(pid_t pid, uint64_t answered, int rc, int32_t *pid_p)
 {
-	int agent;
+	int writer;
 
 	again();
 	fc.ft.peer.pid = pid;
 	features = answered;
 	reach(STARTED);
 	TEST_ASSERT_EQUAL_INT(-ENOENT,
-			      pid == getpid() ? fc.rh->client_agent(client, agent_p) : -ENOENT);
+			      pid == getpid() ? fc.rh->client_writer(client, pid_p) : -ENOENT);
 	fake_revoked(conn, 1, rc);
 	fake_close(conn, -ENOTCONN);
 	closed(-ENOTCONN);
-	agent = fc.rh->client_agent(client, agent_p);
-	TEST_ASSERT_EQUAL_INT32(pid == getpid() ? 0 : pid > 0 ? pid : -1, *agent_p);
-	return agent;
+	writer = fc.rh->client_writer(client, pid_p);
+	TEST_ASSERT_EQUAL_INT32(pid == getpid() ? 0 : pid > 0 ? pid : -1, *pid_p);
+	return writer;
 }
 
 /* The process that served a lost session can write to its memory, unless it is aloof. */
 static void process_that_can_write_after_the_loss_is_known(void)
 {
-	struct pollfd agent = {.events = POLLIN};
+	struct pollfd writer = {.events = POLLIN};
 	int32_t pid = 0;
 	pid_t child = fork();
 
@@ -294,19 +294,19 @@ static void process_that_can_write_after_the_loss_is_known(void)
 			pause();
 	fc.ft.caps |= GANTRY_CAP_MAPPED;
 	reach(OPENED);
-	agent.fd = lose_server(child, 0, -ETIMEDOUT, &pid);
-	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, agent.fd);
+	writer.fd = lose_server(child, 0, -ETIMEDOUT, &pid);
+	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, writer.fd);
 	TEST_ASSERT_EQUAL_INT32(child, pid);
-	TEST_ASSERT_EQUAL_INT(0, poll(&agent, 1, 0));
-	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, GN_FEATURE_ALOOF, -ETIMEDOUT, &pid));
+	TEST_ASSERT_EQUAL_INT(0, poll(&writer, 1, 0));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, GN_FEATURE_NO_CPU, -ETIMEDOUT, &pid));
 	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, 0, 0, &pid)); /* its end was seen */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(getpid(), 0, -ETIMEDOUT, &pid));
 	/* not visible: the end of its connection is taken for its end */
 	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(0, 0, -ETIMEDOUT, &pid));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	TEST_ASSERT_EQUAL_INT(1, poll(&agent, 1, 0));
-	close(agent.fd);
+	TEST_ASSERT_EQUAL_INT(1, poll(&writer, 1, 0));
+	close(writer.fd);
 }
 
 /* Let the server, another process, end the session, and then its connection. */
@@ -326,23 +326,23 @@ static int end_by_server(int rc)
 	fake_revoked(conn, 1, rc);
 	fake_close(conn, -ENOTCONN);
 	closed(-ECONNRESET);
-	return fc.rh->client_agent(client, &pid);
+	return fc.rh->client_writer(client, &pid);
 }
 
 /* A server that ends the session drains it, and closes the connection when it has unmapped. */
 static void closed_follows_when_the_server_that_ended_the_session_has_unmapped(void)
 {
-	int agent;
+	int writer;
 
 	reach(OPENED);
 	TEST_ASSERT_EQUAL_INT(-ENOENT, end_by_server(0));
-	agent = end_by_server(-ETIMEDOUT);
-	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, agent);
-	close(agent);
+	writer = end_by_server(-ETIMEDOUT);
+	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, writer);
+	close(writer);
 }
 
 /* A session that has not started has submitted no IO: its server has nothing to write. */
-static void server_of_a_session_that_did_not_start_is_no_agent(void)
+static void server_of_a_session_that_did_not_start_does_not_write(void)
 {
 	static const struct gn_verdict none = {.status = 0};
 	int32_t pid;
@@ -353,7 +353,7 @@ static void server_of_a_session_that_did_not_start_is_no_agent(void)
 	reach(QUEUED);
 	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
 	closed(-ECONNRESET);
-	TEST_ASSERT_EQUAL_INT(-ENOENT, fc.rh->client_agent(client, &pid));
+	TEST_ASSERT_EQUAL_INT(-ENOENT, fc.rh->client_writer(client, &pid));
 }
 
 int main(void)
@@ -374,6 +374,6 @@ int main(void)
 	RUN_TEST(size_without_the_feature_or_before_the_start_ends_the_session);
 	RUN_TEST(process_that_can_write_after_the_loss_is_known);
 	RUN_TEST(closed_follows_when_the_server_that_ended_the_session_has_unmapped);
-	RUN_TEST(server_of_a_session_that_did_not_start_is_no_agent);
+	RUN_TEST(server_of_a_session_that_did_not_start_does_not_write);
 	return UNITY_END();
 }

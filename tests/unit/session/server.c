@@ -74,7 +74,7 @@ static void a_whole_session(void)
 static void features_are_those_of_both(void)
 {
 	/* the role maps the regions */
-	const uint64_t all = GN_FEATURES & ~GN_FEATURE_ALOOF;
+	const uint64_t all = GN_FEATURES & ~GN_FEATURE_NO_CPU;
 	const struct {
 		uint64_t offered, agreed;
 		uint32_t caps; /* capabilities of the transport */
