@@ -27,8 +27,9 @@ static const struct gantry_server_ops *ops_of(const struct gantry_session *s)
 
 /*
  * Returns true if the CPU of this process does not access the data of IO: the role maps no region,
- * and each device on which it exports regions again lets the next process map them, or accesses
- * them by hardware, whose access ends with the connection.
+ * and exports regions again on no device that moves data by the CPU. The access of such a device
+ * ends with its connection, although it locks no memory for hardware. Over any other device that
+ * does not use hardware, the next process maps the regions.
  */
 static int never_copies(const struct gantry_session *s)
 {
@@ -41,7 +42,8 @@ static int never_copies(const struct gantry_session *s)
 		struct gantry_device_info info = {.caps = 0};
 
 		device->ops->info(device->dev, &info);
-		if ((info.caps & (GANTRY_CAP_MAPPED | GANTRY_CAP_PINS)) == 0)
+		if ((info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0 &&
+		    (info.caps & GANTRY_CAP_PINS) == 0)
 			return 0;
 	}
 	return 1;
