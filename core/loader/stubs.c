@@ -220,6 +220,13 @@ static uint64_t no_export_limit(void *conn)
 	return UINT64_MAX;
 }
 
+static int no_hold_exports(void *conn, int socket)
+{
+	(void)conn;
+	(void)socket;
+	return -ENOTSUP;
+}
+
 static const char *no_text(void *conn)
 {
 	(void)conn;
@@ -308,6 +315,7 @@ static const struct gantry_transport_ops transport_stubs = {
 	.import_error = no_text,
 	.refusal = null_text,
 	.listener_address = null_text,
+	.hold_exports = no_hold_exports,
 };
 
 static const struct gantry_data_queue_ops data_stubs = {.send_prefetch = nothing};
@@ -394,6 +402,7 @@ static const struct slot transport_slots[] = {
 	TRANSPORT(import_error),
 	TRANSPORT(refusal),
 	TRANSPORT(listener_address),
+	TRANSPORT(hold_exports),
 	{NULL, 0},
 };
 

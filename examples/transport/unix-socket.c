@@ -4,9 +4,9 @@
  *
  * The example is short. Messages, credits and polls are system calls, which the contract of a
  * transport excludes while the peer polls. There is no remote access, and no message has data of a
- * region: roles of gantry need neither. The exporter trusts the importer to unmap a region before it
- * reports the release. The importer does not detect pages that the exporter frees later. A client
- * accepts only listeners of its own user or root, because any user can listen at an abstract name.
+ * region: roles of gantry need neither. The exporter trusts the importer to unmap a region before
+ * it reports the release. The importer does not detect pages that the exporter frees later, or
+ * report mappings (gantry/hold.h). A client trusts only listeners of its own user or root.
  *
  *     cc -O2 -fPIC -shared -Wl,-z,defs $(pkg-config --cflags gantry-plugin) \
  *         -o unix-socket.so unix-socket.c

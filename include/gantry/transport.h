@@ -126,7 +126,11 @@ struct gantry_region {
 	 * imported: remote writes to it are not ordered with messages, even with GANTRY_CAP_ORDERED
 	 */
 	uint32_t unordered;
-	uint32_t reserved; /* 0 */
+	/*
+	 * imported: socket for gantry_hold(), valid until release_region. 0: the owner does not ask
+	 * for reports
+	 */
+	int32_t hold_socket;
 };
 
 /* Flags of import_region. A transport ignores flags that it does not know. */
@@ -746,6 +750,21 @@ struct gantry_transport_ops {
 	 * NULL     as if the function returned NULL
 	 */
 	const char *(*listener_address)(void *listener);
+
+	/*
+	 * Request a report (gantry/hold.h) from each process that maps memory which is exported
+	 * over this connection, directly or through relays. Applies to later exports of regions
+	 * without `hold_socket`; a region with one is exported with its own.
+	 *
+	 * socket   for gantry_hold(); the transport duplicates it
+	 * returns  0
+	 *          -ENOTSUP: the peer does not map the memory
+	 *          -EALREADY: the connection has a socket
+	 *          -EMFILE: too many open files
+	 * thread   control thread
+	 * NULL     as if the function returned -ENOTSUP
+	 */
+	int (*hold_exports)(void *conn, int socket);
 
 	/* the data queues; NULL: the transport has none, so libgantry-doca cannot use it */
 	const struct gantry_data_queue_ops *data;

@@ -151,11 +151,6 @@ ATTACK(region_without_its_descriptor, 1, "wrong number of descriptors")
 	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 0);
 }
 
-ATTACK(region_with_two_descriptors, 1, "wrong number of descriptors")
-{
-	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 2);
-}
-
 ATTACK(region_with_three_descriptors, 1, "too many descriptors")
 {
 	send_fds(COMCH_REGION, sizeof(struct comch_region_up), 3);
@@ -464,7 +459,6 @@ void frame_attacks(void)
 	RUN_TEST(reserved_not_zero);
 	RUN_TEST(data_with_a_descriptor);
 	RUN_TEST(region_without_its_descriptor);
-	RUN_TEST(region_with_two_descriptors);
 	RUN_TEST(region_with_three_descriptors);
 	RUN_TEST(more_descriptors_than_fit);
 	RUN_TEST(consumer_with_one_descriptor);

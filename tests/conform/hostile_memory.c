@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <gantry/memfd.h>
@@ -25,6 +26,36 @@ static struct comch_region_up fine(void)
 {
 	return (struct comch_region_up){
 		.ref = COMCH_REF(0, 1), .handle = 1, .length = 4096, .rights = 3};
+}
+
+/* Export a region with this descriptor as its hold_socket. */
+static void held_region(int socket)
+{
+	const struct comch_region_up up = fine();
+	struct evil_memory m;
+	int fds[2];
+
+	evil_memory(&m, 4096, FIXED);
+	fds[0] = m.fd;
+	fds[1] = socket;
+	evil_frame(COMCH_REGION, &up, sizeof(up), fds, 2);
+	evil_memory_close(&m);
+}
+
+ATTACK(region_with_a_file_as_its_hold_socket, 1, "no Unix seqpacket socket")
+{
+	int fd = eventfd(0, 0);
+
+	held_region(fd);
+	close(fd);
+}
+
+ATTACK(region_with_another_socket_as_its_hold_socket, 1, "no Unix seqpacket socket")
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	held_region(fd);
+	close(fd);
 }
 
 ATTACK(region_unsealed, 1, "not sealed")
@@ -362,6 +393,8 @@ ATTACK(too_many_producers, 1, NULL)
 
 void memory_attacks(void)
 {
+	RUN_TEST(region_with_a_file_as_its_hold_socket);
+	RUN_TEST(region_with_another_socket_as_its_hold_socket);
 	RUN_TEST(region_unsealed);
 	RUN_TEST(region_that_can_shrink);
 	RUN_TEST(region_smaller_than_claimed);

@@ -11,6 +11,7 @@ int main(void)
 	queue_cases();
 	data_cases();
 	region_cases();
+	hold_cases();
 	rma_cases();
 	lane_cases();
 	thread_cases();

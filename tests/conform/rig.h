@@ -306,6 +306,7 @@ void conn_cases(void);
 void queue_cases(void);
 void data_cases(void);
 void region_cases(void);
+void hold_cases(void);
 void rma_cases(void);
 void lane_cases(void);
 void thread_cases(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* transport.c - the control plane of the fake transport: device, connections, events, regions */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ void fake_transport_init(struct fake_transport *ft)
 	ft->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ft->caps = GANTRY_CAP_MAPPED | GANTRY_CAP_RMA;
 	ft->max_depth = FAKE_MSGS;
+	ft->hold_socket = -1;
 	ft->peer = (struct gantry_peer){
 		.pid = getpid(), .uid = getuid(), .gid = getgid(), .address = "fake"};
 	ft->next_consumer = 100;
@@ -431,6 +433,16 @@ static uint64_t ft_export_limit(void *arg)
 	return conn->ft->room ? conn->ft->room : UINT64_MAX;
 }
 
+static int ft_hold_exports(void *arg, int socket)
+{
+	struct fake_transport *ft = ((struct fake_conn *)arg)->ft;
+
+	if (ft->hold_socket < 0)
+		return -ENOTSUP;
+	ft->hold_socket = fcntl(socket, F_DUPFD_CLOEXEC, 3);
+	return ft->hold_socket < 0 ? -errno : 0;
+}
+
 static const char *ft_import_error(void *arg)
 {
 	const struct fake_conn *conn = arg;
@@ -526,6 +538,7 @@ const struct gantry_transport_ops fake_transport_ops = {
 	.listener_address = ft_listener_address,
 	.import_region = ft_import,
 	.import_error = ft_import_error,
+	.hold_exports = ft_hold_exports,
 	.release_region = ft_release,
 	.revoke_region = ft_revoke,
 	FAKE_QUEUE_OPS,

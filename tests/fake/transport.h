@@ -170,7 +170,9 @@ struct fake_transport {
 	unsigned n_conns;
 	struct fake_event *events[FAKE_EVENTS];
 	unsigned n_events;
-	struct gantry_peer peer;  /* peer of fake_dial(); at first with the uid of the test */
+	struct gantry_peer peer; /* peer of fake_dial(); at first with the uid of the test */
+	/* socket of the last hold_exports, which the test closes; -1: hold_exports fails */
+	int hold_socket;
 	const char *import_error; /* text that import_error returns; NULL: "" */
 	uint32_t skew_handle;     /* added to the handle of each import */
 	int unmapped;             /* imported regions have no address, whatever the flags */

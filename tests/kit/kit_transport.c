@@ -51,6 +51,7 @@ void kit_transport_cases(void)
 	queue_cases();
 	data_cases();
 	region_cases();
+	hold_cases();
 	rma_cases();
 	lane_cases();
 	thread_cases();

@@ -587,6 +587,13 @@ static uint32_t pipe_poll(struct sim_file *file)
 	return (p->ring->n != 0 ? POLLIN : 0) | (p->ring->writer ? 0 : POLLHUP);
 }
 
+static int pipe_fcntl(struct sim_file *file, int command, long arg)
+{
+	(void)file;
+	(void)arg;
+	return command == F_GETPIPE_SZ ? (int)PIPE : -EINVAL;
+}
+
 static ssize_t pipe_read(struct sim_file *file, void *to, size_t bytes, off_t offset)
 {
 	struct pipe_ring *ring = ((struct pipe_file *)file)->ring;
@@ -634,6 +641,7 @@ static const struct sim_file_ops pipe_ops = {.kind = "pipe",
 					     .poll = pipe_poll,
 					     .read = pipe_read,
 					     .write = pipe_write,
+					     .fcntl = pipe_fcntl,
 					     .close = pipe_close};
 
 int __wrap_pipe2(int fds[2], int flags)

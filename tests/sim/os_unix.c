@@ -32,9 +32,9 @@ struct socket {
 	struct sim_file file;
 	int type;
 	struct socket *peer; /* NULL: the socket has no peer, or the peer was closed */
-	bool was_connected, reset, listening;
-	mode_t mode;          /* for bind() */
-	uint64_t patience_ns; /* timeout of a blocking receive; 0: none */
+	bool was_connected, reset, listening, is_deaf; /* is_deaf: after SHUT_RD */
+	mode_t mode;                                   /* for bind() */
+	uint64_t patience_ns;                          /* timeout of a blocking receive; 0: none */
 	struct ucred creator, peer_cred;
 	struct message *first, **last; /* messages to receive */
 	size_t queued;
@@ -251,6 +251,8 @@ static ssize_t put_message(struct socket *s, const struct iovec *iov, size_t n,
 
 	if (!s->peer)
 		return s->was_connected ? -EPIPE : -ENOTCONN;
+	if (s->peer->is_deaf)
+		return -EPIPE;
 	if (is_full(s->peer))
 		return -EAGAIN;
 	for (size_t i = 0; i < n; i++)
@@ -369,7 +371,7 @@ static ssize_t get_message(struct socket *s, struct msghdr *msg, int flags)
 	}
 	if (!m) {
 		msg->msg_controllen = 0;
-		return s->peer ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
+		return s->peer && !s->is_deaf ? -EAGAIN : s->was_connected ? 0 : -ENOTCONN;
 	}
 	n = scatter(m, msg->msg_iov, msg->msg_iovlen);
 	give_files(m, msg, flags & MSG_CMSG_CLOEXEC);
@@ -412,8 +414,12 @@ static int unix_shutdown(struct sim_file *file, int how)
 {
 	struct socket *s = (struct socket *)file, *peer = s->peer;
 
+	if (how == SHUT_RD) {
+		s->is_deaf = true;
+		return 0;
+	}
 	if (how != SHUT_RDWR)
-		sim_fail("shutdown of one direction");
+		sim_fail("shutdown of writing");
 	if (!peer)
 		return s->was_connected ? 0 : -ENOTCONN;
 	s->peer = peer->peer = NULL;
@@ -440,6 +446,12 @@ static int unix_get(struct sim_file *file, int level, int option, void *value)
 
 	if (level != SOL_SOCKET)
 		return -ENOPROTOOPT;
+	if (option == SO_DOMAIN || option == SO_TYPE) {
+		const int is = option == SO_DOMAIN ? AF_UNIX : s->type;
+
+		memcpy(value, &is, sizeof(is));
+		return sizeof(is);
+	}
 	if (option == SO_PEERCRED) {
 		memcpy(value, &s->peer_cred, sizeof(s->peer_cred));
 		return sizeof(s->peer_cred);

@@ -62,6 +62,7 @@ struct loop_mapping {
 	void *at;
 	size_t bytes;
 	uint32_t refs; /* one for the export and one for each import */
+	int hold;      /* of gantry_hold(); -1: none */
 };
 
 struct loop_export {
@@ -71,7 +72,7 @@ struct loop_export {
 	uint8_t *addr;
 	/* NULL: the region has no file, and importers use the exporter's mapping */
 	struct loop_mapping *mapping;
-	int fd;
+	int fd, hold_socket;                /* hold_socket: of the connection or the region */
 	const struct gantry_region *region; /* atomic; NULL: unused */
 };
 
@@ -88,6 +89,7 @@ struct loop_conn {
 	uint32_t lost; /* atomic: the connection is lost */
 	uint32_t next_consumer;
 	uint32_t generation; /* of the last export */
+	int hold_socket;     /* of loop_hold_exports(); 0: none */
 	LIST_HEAD(, loop_consumer) consumers;
 	LIST_HEAD(, loop_rma) rmas;
 	struct loop_export exports[LOOP_REGIONS];
@@ -216,6 +218,9 @@ int loop_import(void *conn, const struct gantry_token *token, uint32_t flags,
 		struct gantry_region **region_p);
 void loop_release(void *conn, struct gantry_region *region);
 int loop_revoke(void *conn, uint32_t handle);
+int loop_hold_exports(void *conn, int socket);
+/* *fd_p: 0: none */
+void loop_close_socket(int *fd_p);
 /* Drop the export of this handle. Returns false if there is no such export. */
 bool loop_revoked(struct loop_conn *conn, uint32_t handle);
 void loop_regions_free(struct loop_conn *conn);

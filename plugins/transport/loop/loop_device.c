@@ -85,6 +85,7 @@ static void sweep(struct loop_device *dev)
 
 		if (conn->dead) {
 			*p = conn->next;
+			loop_close_socket(&conn->hold_socket);
 			free(conn);
 		} else {
 			p = &conn->next;
@@ -419,6 +420,7 @@ static const struct gantry_transport_ops ops = {
 	.import_region = loop_import,
 	.release_region = loop_release,
 	.revoke_region = loop_revoke,
+	.hold_exports = loop_hold_exports,
 	.consumer_create = loop_consumer_create,
 	.consumer_destroy = loop_consumer_destroy,
 	.producer_create = loop_producer_create,

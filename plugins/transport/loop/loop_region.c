@@ -4,10 +4,13 @@
  * accesses are copies by the calling lane.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <gantry/hold.h>
 
 #include "loop.h"
 
@@ -28,6 +31,7 @@ static void mapping_put(struct loop_mapping *mapping)
 	if (!mapping || --mapping->refs)
 		return;
 	munmap(mapping->at, mapping->bytes);
+	gantry_hold_end(&mapping->hold);
 	free(mapping);
 }
 
@@ -42,15 +46,21 @@ static int mapping_create(const struct gantry_region *region, uint32_t rights,
 	int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 	struct loop_mapping *mapping = calloc(1, sizeof(*mapping));
+	int rc;
 
 	if (!mapping)
 		return -ENOMEM;
+	rc = gantry_hold(e->hold_socket, &mapping->hold);
+	if (rc) {
+		free(mapping);
+		return rc;
+	}
 	mapping->bytes = (size_t)(region->length + down);
 	mapping->at = mmap(NULL, mapping->bytes, prot, MAP_SHARED, region->fd,
 			   (off_t)(region->fd_offset - down));
 	if (mapping->at == MAP_FAILED) {
-		int rc = -errno;
-
+		rc = -errno;
+		gantry_hold_end(&mapping->hold);
 		free(mapping);
 		return rc;
 	}
@@ -102,6 +112,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	if (e == conn->exports + LOOP_REGIONS)
 		return -ENOSPC;
 	e->addr = region->addr;
+	e->hold_socket = region->hold_socket ? region->hold_socket : conn->hold_socket;
 	if (region->fd >= 0)
 		rc = mapping_create(region, rights, e); /* sets e->addr */
 	if (rc)
@@ -117,6 +128,24 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	__atomic_store_n(&e->region, region, __ATOMIC_RELEASE);
 	*token_p = (struct gantry_token){.handle = handle, .generation = e->generation};
 	return 0;
+}
+
+/* fd: 0: there is none to copy */
+static int copy_socket(int fd, int *copy_p)
+{
+	int copy = fd ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : 0;
+
+	if (copy < 0)
+		return -errno;
+	*copy_p = copy;
+	return 0;
+}
+
+void loop_close_socket(int *fd_p)
+{
+	if (*fd_p)
+		close(*fd_p);
+	*fd_p = 0;
 }
 
 int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
@@ -137,6 +166,11 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
 	im = calloc(1, sizeof(*im));
 	if (!im)
 		return -ENOMEM;
+	rc = copy_socket(e->hold_socket, &im->region.hold_socket);
+	if (rc) {
+		free(im);
+		return rc;
+	}
 	im->conn = conn;
 	im->generation = e->generation;
 	im->addr = e->addr;
@@ -149,6 +183,7 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		.handle = e->handle,
 		.domain = REGION_DOMAIN,
 		.transport = im,
+		.hold_socket = im->region.hold_socket,
 	};
 	im->mapping = e->mapping;
 	if (im->mapping)
@@ -156,6 +191,13 @@ int loop_import(void *arg, const struct gantry_token *token, uint32_t flags,
 	e->refs++;
 	*region_p = &im->region;
 	return 0;
+}
+
+int loop_hold_exports(void *arg, int socket)
+{
+	struct loop_conn *conn = arg;
+
+	return conn->hold_socket ? -EALREADY : copy_socket(socket, &conn->hold_socket);
 }
 
 void loop_release(void *arg, struct gantry_region *region)
@@ -173,6 +215,7 @@ void loop_release(void *arg, struct gantry_region *region)
 			loop_event(conn->peer, LOOP_REVOKED, e->handle, 0, NULL, 0);
 	}
 	mapping_put(im->mapping);
+	loop_close_socket(&im->region.hold_socket);
 	free(im);
 }
 

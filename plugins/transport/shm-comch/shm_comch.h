@@ -184,6 +184,8 @@ struct comch_import {
 	void *addr;
 	int fd;
 	uint64_t fd_offset;
+	int hold_socket;   /* of the region; 0: none */
+	int hold;          /* of gantry_hold(), while the user can access the mapping; -1: none */
 	int error;         /* -errno of a failed mapping */
 	unsigned int refs; /* import_region calls minus release_region calls */
 	bool can_shrink;   /* the peer can free pages, and the user wants that detected */
@@ -217,6 +219,7 @@ struct comch_conn {
 	struct gantry_peer peer;
 	enum comch_state state;
 	int fd, pidfd;
+	int hold_socket;                  /* of comch_hold_exports(); 0: none */
 	char service[64];                 /* client end: the requested service */
 	char refusal[COMCH_REFUSED_TEXT]; /* client end: the reason in REFUSED; "": none received */
 	int reason;                       /* reason that `closed` reports */
@@ -562,6 +565,8 @@ int comch_import(void *conn, const struct gantry_token *token, uint32_t flags,
 const char *comch_import_error(void *conn);
 void comch_release(void *conn, struct gantry_region *region);
 int comch_revoke(void *conn, uint32_t handle);
+int comch_hold_exports(void *conn, int socket);
+/* fds: the memory, and hold_socket or -1 */
 const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds);
 const char *comch_on_region_ok(struct comch_conn *conn, uint32_t ref);
 const char *comch_on_revoke(struct comch_conn *conn, uint32_t ref);

@@ -45,7 +45,7 @@ static struct comch_conn *conn_create(struct comch_device *dev, int fd)
 	LIST_INIT(&conn->remotes);
 	LIST_INIT(&conn->rmas);
 	for (unsigned int i = 0; i < COMCH_REGIONS; i++)
-		conn->imported[i] = (struct comch_import){.fd = -1, .conn = conn};
+		conn->imported[i] = (struct comch_import){.fd = -1, .hold = -1, .conn = conn};
 	LIST_INSERT_HEAD(&dev->conns, conn, link);
 	dev->n_conns++;
 	return conn;
@@ -107,6 +107,8 @@ void comch_conn_free(struct comch_conn *conn)
 {
 	close_socket(conn);
 	close_pidfd(conn);
+	if (conn->hold_socket)
+		close(conn->hold_socket);
 	LIST_REMOVE(conn, link);
 	free(conn);
 }
@@ -419,7 +421,7 @@ static const char *on_frame(struct comch_conn *conn, const struct comch_frame *f
 static int read_frame(struct comch_conn *conn)
 {
 	unsigned int n_fds = 0, phase = conn->state == COMCH_S_OPEN ? COMCH_P_OPEN : COMCH_P_HELLO;
-	int fds[COMCH_FDS_MAX];
+	int fds[COMCH_FDS_MAX] = {-1, -1};
 	const char *why = NULL;
 	struct comch_frame frame;
 	bool within;

@@ -416,6 +416,7 @@ static const struct gantry_transport_ops ops = {
 	.flags = GANTRY_TRANSPORT_UIDS,
 	.refusal = comch_refusal,
 	.import_error = comch_import_error,
+	.hold_exports = comch_hold_exports,
 	.data = &data_ops,
 };
 

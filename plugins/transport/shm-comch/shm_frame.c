@@ -9,26 +9,26 @@
 
 struct rule {
 	uint16_t min, max; /* smallest and largest body, bytes */
-	uint8_t n_fds;
+	uint8_t fds_min, fds_max;
 	uint8_t phases; /* COMCH_P_*: phases in which the frame is permitted */
 };
 
 #define EXACT(type) sizeof(struct type), sizeof(struct type)
 
 static const struct rule rules[COMCH_TYPES] = {
-	[COMCH_HELLO] = {EXACT(comch_hello), 0, COMCH_P_HELLO},
-	[COMCH_BYE] = {0, 0, 0, COMCH_P_HELLO | COMCH_P_OPEN},
-	[COMCH_DATA] = {1, GANTRY_CTRL_MAX, 0, COMCH_P_OPEN},
-	[COMCH_CONSUMER] = {EXACT(comch_consumer_up), 2, COMCH_P_OPEN},
-	[COMCH_CONSUMER_GONE] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_PRODUCER] = {EXACT(comch_producer_up), 1, COMCH_P_OPEN},
-	[COMCH_PRODUCER_OK] = {EXACT(comch_producer_ok), 0, COMCH_P_OPEN},
-	[COMCH_PRODUCER_GONE] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_REGION] = {EXACT(comch_region_up), 1, COMCH_P_OPEN},
-	[COMCH_REGION_OK] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_REVOKE] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_RELEASED] = {EXACT(comch_id), 0, COMCH_P_OPEN},
-	[COMCH_REFUSED] = {EXACT(comch_refused), 0, COMCH_P_HELLO | COMCH_P_OPEN},
+	[COMCH_HELLO] = {EXACT(comch_hello), 0, 0, COMCH_P_HELLO},
+	[COMCH_BYE] = {0, 0, 0, 0, COMCH_P_HELLO | COMCH_P_OPEN},
+	[COMCH_DATA] = {1, GANTRY_CTRL_MAX, 0, 0, COMCH_P_OPEN},
+	[COMCH_CONSUMER] = {EXACT(comch_consumer_up), 2, 2, COMCH_P_OPEN},
+	[COMCH_CONSUMER_GONE] = {EXACT(comch_id), 0, 0, COMCH_P_OPEN},
+	[COMCH_PRODUCER] = {EXACT(comch_producer_up), 1, 1, COMCH_P_OPEN},
+	[COMCH_PRODUCER_OK] = {EXACT(comch_producer_ok), 0, 0, COMCH_P_OPEN},
+	[COMCH_PRODUCER_GONE] = {EXACT(comch_id), 0, 0, COMCH_P_OPEN},
+	[COMCH_REGION] = {EXACT(comch_region_up), 1, 2, COMCH_P_OPEN},
+	[COMCH_REGION_OK] = {EXACT(comch_id), 0, 0, COMCH_P_OPEN},
+	[COMCH_REVOKE] = {EXACT(comch_id), 0, 0, COMCH_P_OPEN},
+	[COMCH_RELEASED] = {EXACT(comch_id), 0, 0, COMCH_P_OPEN},
+	[COMCH_REFUSED] = {EXACT(comch_refused), 0, 0, COMCH_P_HELLO | COMCH_P_OPEN},
 };
 
 const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsigned int n_fds,
@@ -53,7 +53,7 @@ const char *comch_frame_check(const struct comch_frame *frame, size_t len, unsig
 	rule = &rules[frame->head.type];
 	if (frame->head.length < rule->min || frame->head.length > rule->max)
 		return "wrong length for its type";
-	if (n_fds != rule->n_fds)
+	if (n_fds < rule->fds_min || n_fds > rule->fds_max)
 		return "wrong number of descriptors";
 	if (!(rule->phases & phase))
 		return "out of order";

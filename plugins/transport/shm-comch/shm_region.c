@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <gantry/hold.h>
 #include <gantry/memfd.h>
 
 #include "shm_comch.h"
@@ -63,13 +64,15 @@ static int peer_fd(const struct gantry_region *region, uint32_t rights)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Send the region with its hold_socket, or else with that of the connection. */
 static int send_region(struct comch_conn *conn, const struct gantry_region *region,
 		       const struct comch_export *e)
 {
+	const int socket = region->hold_socket ? region->hold_socket : conn->hold_socket;
+	int fds[] = {peer_fd(region, e->rights), socket}, rc;
 	struct comch_frame frame;
-	int fd = peer_fd(region, e->rights), rc;
 
-	if (fd < 0)
+	if (fds[0] < 0)
 		return -errno;
 	comch_frame_init(&frame, COMCH_REGION, sizeof(frame.region));
 	frame.region = (struct comch_region_up){
@@ -79,9 +82,23 @@ static int send_region(struct comch_conn *conn, const struct gantry_region *regi
 		.fd_offset = region->fd_offset,
 		.rights = e->rights,
 	};
-	rc = comch_out_send(conn, &frame, &fd, 1);
-	close(fd);
+	rc = comch_out_send(conn, &frame, fds, socket ? 2 : 1);
+	close(fds[0]);
 	return rc;
+}
+
+int comch_hold_exports(void *arg, int socket)
+{
+	struct comch_conn *conn = arg;
+	int fd;
+
+	if (conn->hold_socket)
+		return -EALREADY;
+	fd = fcntl(socket, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return -errno;
+	conn->hold_socket = fd;
+	return 0;
 }
 
 uint64_t comch_export_limit(void *arg)
@@ -222,6 +239,35 @@ static void unmap_import(struct comch_import *r)
 	if (r->base)
 		munmap(r->base, r->base_bytes);
 	r->base = r->addr = NULL;
+	if (r->hold >= 0)
+		comch_fds_sub(r->conn->user, 1);
+	gantry_hold_end(&r->hold);
+}
+
+/* Report to the owner of a region that this process maps it. Returns 0 or -errno. */
+static int report(struct comch_import *r)
+{
+	int rc;
+
+	if (!r->hold_socket || r->hold >= 0)
+		return 0;
+	if (!comch_conn_take_fds(r->conn, 1))
+		return -EMFILE;
+	rc = gantry_hold(r->hold_socket, &r->hold);
+	if (rc) {
+		comch_fds_sub(r->conn->user, 1);
+		snprintf(r->conn->import_error, sizeof(r->conn->import_error),
+			 "report to the owner of the memory failed: %s", strerror(-rc));
+	}
+	return rc;
+}
+
+/* Let the user access a region. Returns 0 or -errno. */
+static int open_access(struct comch_import *r)
+{
+	int rc = report(r);
+
+	return rc || r->base ? rc : map_import(r);
 }
 
 /*
@@ -255,8 +301,33 @@ static void drop_import(struct comch_conn *conn, struct comch_import *r)
 		comch_fds_sub(conn->user, 1);
 	}
 	r->fd = -1;
+	if (r->hold_socket) /* the peer can have put descriptors into the socket */
+		comch_conn_close_fds(conn, &r->hold_socket, 1);
+	r->hold_socket = 0;
 	conn->imported_bytes -= r->length;
 	__atomic_store_n(&r->state, COMCH_I_FREE, __ATOMIC_RELEASE);
+}
+
+/* sendmsg(2) with MSG_DONTWAIT never blocks on such a socket. */
+static bool is_unix_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t n = sizeof(int);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) && domain == AF_UNIX &&
+	       !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) && type == SOCK_SEQPACKET;
+}
+
+/* Give a descriptor another number than 0, which means none. */
+static bool raise_number(int *fd_p)
+{
+	int fd = fcntl(*fd_p, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return false;
+	close(*fd_p);
+	*fd_p = fd;
+	return true;
 }
 
 const char *comch_on_region(struct comch_conn *conn, const struct comch_region_up *up, int *fds)
@@ -285,6 +356,10 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	}
 	if (comch_memory_check(conn, &memory, conn->why))
 		return conn->why;
+	if (fds[1] >= 0 && !is_unix_socket(fds[1]))
+		return "exports a region whose second descriptor is no Unix seqpacket socket";
+	if (fds[1] == 0 && !raise_number(&fds[1]))
+		return "this process has no free file descriptor";
 	/*
 	 * One field at a time and atomic: a lane can read the ref of a free slot, to distinguish a
 	 * stale ref from an invalid one.
@@ -300,7 +375,8 @@ const char *comch_on_region(struct comch_conn *conn, const struct comch_region_u
 	r->refs = 0;
 	r->can_shrink = false;
 	r->conn = conn;
-	fds[0] = -1;
+	r->hold_socket = fds[1] < 0 ? 0 : fds[1];
+	fds[0] = fds[1] = -1;
 	conn->imported_bytes += up->length;
 	r->error = map_import(r);
 	if (r->error == -EPERM || r->error == -EACCES) {
@@ -324,8 +400,8 @@ int comch_regions_map(struct comch_conn *conn)
 
 	conn->touches = true;
 	for (unsigned int i = 0; i < COMCH_REGIONS && !rc; i++)
-		if (conn->imported[i].state == COMCH_I_LIVE && !conn->imported[i].base)
-			rc = map_import(&conn->imported[i]);
+		if (conn->imported[i].state == COMCH_I_LIVE)
+			rc = open_access(&conn->imported[i]);
 	return rc;
 }
 
@@ -390,8 +466,8 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		return -EOPNOTSUPP;
 	if (r->error)
 		return r->error;
-	if ((flags & GANTRY_IMPORT_MAP) && !r->base)
-		rc = map_import(r);
+	if ((flags & GANTRY_IMPORT_MAP) || conn->touches)
+		rc = open_access(r);
 	if (rc)
 		return rc;
 	region = malloc(sizeof(*region));
@@ -412,6 +488,7 @@ int comch_import(void *arg, const struct gantry_token *token, uint32_t flags,
 		.handle = r->handle,
 		.domain = REGION_DOMAIN,
 		.transport = r,
+		.hold_socket = r->hold_socket,
 	};
 	r->refs++;
 	*region_p = region;

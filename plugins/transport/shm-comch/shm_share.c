@@ -4,8 +4,8 @@
  *
  * RLIMIT_NOFILE applies to a process, so all its devices count a user together. Counted are the
  * sockets and pidfds of the user's connections, the descriptors that it sent, those of the queues
- * that were created for it, and those in messages that it has not read. A descriptor that is queued
- * in shm_closer.c counts until it is closed.
+ * that were created for it, those of gantry_hold() for its memory, and those in messages that it
+ * has not read. A descriptor that is queued in shm_closer.c counts until it is closed.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -28,7 +28,7 @@ enum comch_type {
 	COMCH_PRODUCER,    /* the sender has a producer for a consumer of the receiver; fd: ring */
 	COMCH_PRODUCER_OK, /* the receiver's producer gets its credit in this line */
 	COMCH_PRODUCER_GONE,
-	COMCH_REGION,    /* the sender exports a region; fd: its memory */
+	COMCH_REGION,    /* the sender exports a region; fds: its memory, or that and hold_socket */
 	COMCH_REGION_OK, /* the sender has accepted the receiver's region */
 	COMCH_REVOKE,    /* the sender revokes its region */
 	COMCH_RELEASED,  /* the sender has released the receiver's region */

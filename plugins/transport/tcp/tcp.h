@@ -139,14 +139,14 @@ struct tcp_export {
 	uint64_t open;        /* atomic: the name as a number; 0: accesses are rejected */
 	const struct gantry_region *region; /* NULL: unused. Control thread */
 	uint8_t *at;
-	/* the memory belongs to the peer of another connection; NULL: to this process */
-	struct tcp_import *relay;
+	struct tcp_import *relay;       /* memory of the peer of another connection; NULL: none */
 	LIST_ENTRY(tcp_export) relayed; /* in the list of `relay` */
 	uint64_t length, deadline_ns;   /* deadline_ns: of the revocation; 0: none */
 	uint32_t rights;
 	bool revoking;
 	void *mapped; /* mapping of this transport; NULL: none */
 	size_t mapped_bytes;
+	int hold; /* of gantry_hold(), while `mapped` is set; -1: none */
 };
 
 /* The owner of memory that the peer has exported again, to which this end has links. */

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <gantry/hold.h>
+
 #include "tcp.h"
 
 static struct tcp_export *find(struct tcp_conn *conn, uint32_t handle)
@@ -31,9 +33,13 @@ static int map(struct tcp_export *e, const struct gantry_region *region)
 	int prot = PROT_READ | (e->rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 	void *base;
+	int rc;
 
 	if (region->fd < 0)
 		return -EXDEV;
+	rc = gantry_hold(region->hold_socket, &e->hold);
+	if (rc)
+		return rc;
 	base = mmap(NULL, region->length + down, prot, MAP_SHARED, region->fd,
 		    (off_t)(region->fd_offset - down));
 	if (base == MAP_FAILED)
@@ -82,6 +88,7 @@ static void unmap(struct tcp_export *e)
 	if (e->mapped)
 		munmap(e->mapped, e->mapped_bytes);
 	e->mapped = NULL;
+	gantry_hold_end(&e->hold);
 }
 
 int tcp_export(void *arg, const struct gantry_region *region, uint32_t rights, uint32_t handle,
@@ -101,7 +108,8 @@ int tcp_export(void *arg, const struct gantry_region *region, uint32_t rights, u
 				 .name = name,
 				 .at = region->addr,
 				 .length = region->length,
-				 .rights = rights};
+				 .rights = rights,
+				 .hold = -1};
 	if (region->domain == TCP_DOMAIN)
 		rc = relay(conn, e, region);
 	else if (!e->at)
