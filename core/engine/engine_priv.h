@@ -42,14 +42,6 @@ struct gn_engine_region {
 	int is_exported; /* this client has requested its export */
 };
 
-/* The former server of a lost session, if it can still write to the memory of the session. */
-struct gn_engine_writer {
-	int32_t pid;   /* 0: there is none; -1: unknown */
-	int fd;        /* of pidfd_open(2); -1: the process is not visible here */
-	uint32_t path; /* on which it served */
-	int is_logged;
-};
-
 struct gantry_engine {
 	const struct gantry_role_host *rh;
 	struct gantry_engine_attr attr;
@@ -81,7 +73,6 @@ struct gantry_engine {
 	 * 1: no peer of a client that has ended can access the region; see client_regions_released
 	 */
 	int released;
-	struct gn_engine_writer writer;
 	/* attr.regions; the handle of the first one is GANTRY_ENGINE_HANDLE + 1 */
 	struct gn_engine_region *regions;
 	/*
@@ -151,13 +142,6 @@ int gn_engine_resume_begin(struct gantry_engine *session, int reason, const char
 int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info);
 /* The new client has started. n_again: IOs that are submitted again. */
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again);
-
-/* -- engine_writer.c -- */
-/* The client of a session that is lost has ended: note its server, if that can still write. */
-void gn_engine_writer_note(struct gantry_engine *session, const struct gantry_client *client);
-/* The new client is ready. Returns true if the former server can still write: do not start. */
-int gn_engine_writer_left(struct gantry_engine *session, const struct gantry_client *client);
-void gn_engine_writer_forget(struct gantry_engine *session);
 
 /* -- engine_regions.c -- */
 int gn_engine_regions_init(struct gantry_engine *session);

@@ -181,10 +181,6 @@ static void client_ready(void *arg, struct gantry_client *client,
 	int rc;
 
 	session->client = client;
-	if (session->phase == GN_ENGINE_PAUSED && gn_engine_writer_left(session, client)) {
-		session->rh->client_abort(client); /* the next attempt follows */
-		return;
-	}
 	/* the server has drained the sessions of earlier clients */
 	session->released = 1;
 	session->rh->client_secret(session->client, session->secret);
@@ -338,10 +334,8 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 {
 	struct gantry_engine *session = arg;
 
-	if (!session->rh->client_regions_released(client)) {
+	if (!session->rh->client_regions_released(client))
 		session->released = 0;
-		gn_engine_writer_note(session, client);
-	}
 	if (session->phase == GN_ENGINE_CLOSING)
 		gn_engine_end(session, session->reason, *session->text ? session->text : text);
 	else if (!gn_engine_resume_begin(session, reason, text) &&
@@ -384,7 +378,6 @@ static void free_session(struct gantry_engine *session)
 		rh->region_destroy(rh, session->region, !doubtful || session->released);
 	if (session->client)
 		rh->client_free(session->client);
-	gn_engine_writer_forget(session);
 	gn_engine_regions_fini(session);
 	explicit_bzero(session->secret, sizeof(session->secret));
 	free(session);

@@ -89,15 +89,11 @@ struct gantry_client {
 	 * until all exports are revoked; see client_regions_released in gantry/role.h
 	 */
 	int released;
-	/*
-	 * The process at the other end, if it can map the exported memory. server_pid: 0: none;
-	 * server_fd: -1: the process is not visible here. server_ended: the transport has seen its
-	 * end, or that it has unmapped the memory.
-	 */
-	int32_t server_pid;
-	int server_fd;
-	bool server_ended;
-	bool awaits_release; /* END is sent or received; the server can still write to the memory */
+	bool asks_holders; /* hold_exports was called, or is not supported */
+	/* the processes that map the exported memory; NULL: the peer does not map it */
+	struct gn_holders *holders;
+	struct gn_timer wait; /* set while holders of an earlier client are left */
+	uint64_t waits_since_ns;
 	int reason;
 	/* explains `reason`, or why the peer of the last attempt was busy */
 	char text[GN_FRAME_TEXT + 64];
@@ -131,6 +127,9 @@ void gn_client_stop_requesters(struct gantry_client *c);
 /* Destroy the producers and consumers of all lanes, after their requesters have stopped. */
 void gn_client_drop_queues(struct gantry_client *c);
 
+/* Send END to the server and end the session. text: reason, at most GN_FRAME_TEXT bytes. */
+void gn_client_abandon(struct gantry_client *c, int reason, const char *text);
+
 /*
  * End the session: stop the requesters, which completes each IO in flight, and post the event
  * `closed`. reason: 0, or -errno if the session is lost. A second call has no effect.
@@ -138,19 +137,17 @@ void gn_client_drop_queues(struct gantry_client *c);
 void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* -- client_writer.c -- */
+/* -- client_memory.c -- */
 /* Returns true if the end of the connection revokes all regions. */
 int gn_client_disconnect_revokes(const struct gantry_client *c);
-bool gn_client_all_revoked(const struct gantry_client *c);
-/* Keep a descriptor of the process at the other end, because its number can be reused later. */
-void gn_client_note_server(struct gantry_client *c, const struct gantry_peer *peer);
-void gn_client_forget_server(struct gantry_client *c);
-/* Returns true if the process of the server writes to the memory. Before the start it has no IO. */
-bool gn_client_server_writes(const struct gantry_client *c);
+/* Call it before each export: request reports from the holders. Returns 0 or -errno. */
+int gn_client_ask_holders(struct gantry_client *c);
+/* The connection has ended: keep the processes that still map the regions. */
+void gn_client_keep_holders(struct gantry_client *c);
 /*
- * The connection has ended: returns true if the server cannot write to the memory any more. The end
- * of a process that is not visible here cannot be observed: take that of its connection for it.
+ * The volume is known: call `ready` when no process maps memory for an earlier client with this
+ * session id. Also the function of the timer `wait`.
  */
-bool gn_client_server_ended(const struct gantry_client *c, int reason);
+void gn_client_become_ready(void *client);
 
 #endif

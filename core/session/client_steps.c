@@ -115,7 +115,7 @@ static void answered_query(struct gantry_client *c, const void *payload)
 			      c->ep->where, fault);
 		return;
 	}
-	c->events->ready(c->arg, c, &c->volume);
+	gn_client_become_ready(c);
 }
 
 static void answered_export(struct gantry_client *c, const void *payload)
@@ -233,9 +233,11 @@ static void answered_bye(struct gantry_client *c, const void *payload)
 static int export_now(struct gantry_client *c)
 {
 	struct gantry_token token;
-	int rc = c->ep->device->ops->export_region(c->ch.conn, c->exporting, c->exporting_rights,
-						   c->exporting_handle, &token);
+	int rc = gn_client_ask_holders(c);
 
+	if (rc == 0)
+		rc = c->ep->device->ops->export_region(
+			c->ch.conn, c->exporting, c->exporting_rights, c->exporting_handle, &token);
 	if (rc != 0)
 		return rc;
 	c->exports[c->n_exports++] = (struct gn_client_export){.handle = c->exporting_handle,

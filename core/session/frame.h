@@ -53,11 +53,9 @@
 #define GN_FEATURE_LISTS 0x8ull
 /* the server reports that the size of the volume has changed */
 #define GN_FEATURE_VOLUME 0x10ull
-/* the process of the server does not access the exported memory by the CPU */
-#define GN_FEATURE_NO_CPU 0x20ull
 #define GN_FEATURES \
 	(GN_FEATURE_CRC | GN_FEATURE_NOTES | GN_FEATURE_UNEXPORT | GN_FEATURE_LISTS | \
-	 GN_FEATURE_VOLUME | GN_FEATURE_NO_CPU)
+	 GN_FEATURE_VOLUME)
 
 enum gn_frame_type {
 	GN_FRAME_HELLO = 1,

@@ -286,6 +286,5 @@ void gn_role_fill_host(struct gn_role *role)
 		.fd_watch = rh_fd_watch,
 		.fd_unwatch = rh_fd_unwatch,
 		.client_export_quota = gn_client_export_quota,
-		.client_writer = gn_client_writer,
 	};
 }

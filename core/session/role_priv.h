@@ -7,6 +7,7 @@
 #define GN_SESSION_ROLE_PRIV_H
 
 #include "session/frame.h"
+#include "session/holders.h"
 #include "session/session_role.h"
 #include "session/session_server.h"
 
@@ -30,6 +31,7 @@ struct gn_role {
 
 	struct gn_server server;
 	LIST_HEAD(, gantry_client) clients;
+	struct gn_holders_list former; /* processes that map memory of clients that have ended */
 	/*
 	 * had_client: the role has opened a client. had_session: a session of one of its clients
 	 * has started

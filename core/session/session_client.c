@@ -45,6 +45,7 @@ static void destroy(void *arg)
 	gn_client_drop_queues(c);
 	gn_channel_stop(&c->ch);
 	c->released = c->released || gn_client_disconnect_revokes(c);
+	gn_client_keep_holders(c);
 	c->phase = GN_CLIENT_CLOSED;
 	c->events->closed(c->arg, c, c->reason, c->text); /* the callback can free c */
 	gn_server_check_finished(role);
@@ -56,7 +57,11 @@ static void destroy(void *arg)
  */
 static void end_teardown(struct gantry_client *c)
 {
-	c->released |= gn_client_all_revoked(c);
+	bool revoked = true;
+
+	for (uint32_t i = 0; i < c->n_exports; i++)
+		revoked &= c->exports[i].revoked;
+	c->released |= revoked;
 	if (c->n_revokes_pending != 0)
 		gn_log(GN_LOG_WARN, c->role->host.name,
 		       "session id=%016llx: the peer has not released %u regions: %s",
@@ -69,16 +74,6 @@ static void end_teardown(struct gantry_client *c)
 static bool has_started(const struct gantry_client *c)
 {
 	return c->state >= GN_RUNNING;
-}
-
-/*
- * One end sends END. If the process of the server can write to the memory, `closed` waits until the
- * server has drained the session and closes the connection, at most for control_timeout. A relay
- * does not wait: it does not reuse the memory of its client.
- */
-static void await_release(struct gantry_client *c)
-{
-	c->awaits_release = gn_client_server_writes(c) && !c->role->spec.listen;
 }
 
 /*
@@ -119,23 +114,12 @@ void gn_client_end(struct gantry_client *c, int reason, const char *fmt, ...)
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_loop_clear_timer(c->role->loop, &c->wait);
 	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	log_end(c);
 	if (!has_started(c) && c->reason != 0)
 		snprintf(c->role->no_session, sizeof(c->role->no_session), "%s", c->text);
-	if (c->awaits_release)
-		gn_loop_set_timer(c->role->loop, &c->deadline,
-				  gn_now_ns() + c->ep->control_timeout_ns);
-	else
-		gn_loop_post_own(c->role->loop, &c->last, destroy, c);
-}
-
-/* The server has closed the connection: before that it unmaps the regions. Or it took too long. */
-static void end_of_wait(struct gantry_client *c)
-{
-	c->awaits_release = false;
-	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_post_own(c->role->loop, &c->last, destroy, c);
 }
 
@@ -219,7 +203,6 @@ static void take_answer(struct gantry_client *c, const struct gn_parsed *p)
 
 static void take_end(struct gantry_client *c, const struct gn_parsed *p)
 {
-	await_release(c);
 	if (p->verdict.status == GANTRY_S_BUSY && can_retry(c))
 		retry_later(c, -EBUSY, p->verdict.text);
 	else if (p->head.session == 0)
@@ -304,10 +287,10 @@ static void on_connected(void *arg, void *conn, const struct gantry_peer *peer)
 	struct gantry_client *c = arg;
 
 	(void)conn;
+	(void)peer;
 	if (c->phase != GN_CLIENT_CONNECTING)
 		return;
 	c->phase = GN_CLIENT_OPEN;
-	gn_client_note_server(c, peer);
 	if (c->failed_connect == -ECONNREFUSED)
 		/*
 		 * the peer has accepted the connection, but can still reject HELLO because it is
@@ -349,10 +332,6 @@ static void on_closed(void *arg, void *conn, int reason)
 	struct gantry_client *c = arg;
 
 	(void)conn;
-	if (c->awaits_release) {
-		c->server_ended = gn_client_server_ended(c, reason);
-		end_of_wait(c);
-	}
 	if (!is_connected(c))
 		return;
 	if (c->phase == GN_CLIENT_CONNECTING && (reason == -ECONNREFUSED || reason == -EBUSY) &&
@@ -366,7 +345,6 @@ static void on_closed(void *arg, void *conn, int reason)
 	} else {
 		const char *why = c->ep->device->ops->refusal(c->ch.conn);
 
-		c->server_ended = gn_client_server_ended(c, reason);
 		gn_client_end(c, reason, "%s: the peer is gone: %s", c->ep->where,
 			      why ? why : strerror(-reason));
 	}
@@ -392,6 +370,7 @@ static void unexported(struct gantry_client *c, struct gn_client_export *e, int 
 	c->exported_bytes -= e->bytes;
 	*e = c->exports[--c->n_exports];
 	c->n_revokes_pending--;
+	gn_holders_any(c->holders); /* forgets the processes that have unmapped the region */
 	c->events->unexported(c->arg, c, handle);
 }
 
@@ -401,10 +380,8 @@ static void on_revoked(void *arg, void *conn, uint32_t handle, int rc)
 	struct gn_client_export *e = gn_client_find_export(c, handle);
 
 	(void)conn;
-	if ((c->phase < GN_CLIENT_ENDED || c->awaits_release) && e && !e->revoking)
-		e->revoked = rc == 0; /* with the connection: `closed` follows */
 	if (c->phase >= GN_CLIENT_ENDED || !e || !e->revoking)
-		return;
+		return; /* the session has ended already, and `closed` follows */
 	if (c->phase != GN_CLIENT_RELEASING) {
 		unexported(c, e, rc);
 		return;
@@ -497,9 +474,7 @@ static void on_deadline(void *arg)
 {
 	struct gantry_client *c = arg;
 
-	if (c->awaits_release)
-		end_of_wait(c);
-	else if (c->phase == GN_CLIENT_CONNECTING)
+	if (c->phase == GN_CLIENT_CONNECTING)
 		gn_client_end(c, -ETIMEDOUT, "%s: cannot connect to \"%s\" on device %s: no answer",
 			      c->ep->where, c->ep->service, c->ep->device->name);
 	else if (c->phase == GN_CLIENT_RELEASING)
@@ -557,9 +532,9 @@ int gn_client_open(struct gn_role *role, uint32_t connect, const struct gantry_s
 	c->retry = (struct gn_timer){.fn = try_connect, .arg = c};
 	c->deadline = (struct gn_timer){.fn = on_deadline, .arg = c};
 	c->alloc = (struct gn_timer){.fn = gn_client_make_more, .arg = c};
+	c->wait = (struct gn_timer){.fn = gn_client_become_ready, .arg = c};
 	c->notice = (struct gn_timer){.fn = on_notice, .arg = c};
 	c->released = 1;
-	c->server_fd = -1;
 	c->state_ns = gn_now_ns();
 	c->connect_until_ns = c->state_ns + c->ep->connect_timeout_ns;
 	gn_channel_init(&c->ch, c->ep->device, c->ep->heartbeat_ns, true, on_silent, c);
@@ -589,20 +564,25 @@ void gn_client_close(struct gantry_client *c)
 	c->phase = GN_CLIENT_CLOSING;
 	c->state_ns = gn_now_ns();
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_loop_clear_timer(c->role->loop, &c->wait);
 	if (c->pending == 0)
 		gn_client_go_on_closing(c);
 }
 
-void gn_client_abort(struct gantry_client *c)
+void gn_client_abandon(struct gantry_client *c, int reason, const char *text)
 {
-	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED,
-				     .text = "the session that it relays is lost"};
+	struct gn_verdict verdict = {.status = GANTRY_S_CANCELED};
 
 	if (c->phase >= GN_CLIENT_ENDED)
 		return;
+	snprintf(verdict.text, sizeof(verdict.text), "%s", text);
 	gn_channel_send(&c->ch, GN_FRAME_END, 0, &verdict, NULL, 0);
-	await_release(c);
-	gn_client_end(c, -ECANCELED, "%s", verdict.text);
+	gn_client_end(c, reason, "%s", verdict.text);
+}
+
+void gn_client_abort(struct gantry_client *c)
+{
+	gn_client_abandon(c, -ECANCELED, "the session that it relays is lost");
 }
 
 void gn_client_free(struct gantry_client *c)
@@ -610,10 +590,10 @@ void gn_client_free(struct gantry_client *c)
 	if (!c)
 		return;
 	LIST_REMOVE(c, link);
-	gn_client_forget_server(c);
 	gn_loop_clear_timer(c->role->loop, &c->retry);
 	gn_loop_clear_timer(c->role->loop, &c->deadline);
 	gn_loop_clear_timer(c->role->loop, &c->alloc);
+	gn_loop_clear_timer(c->role->loop, &c->wait);
 	gn_loop_clear_timer(c->role->loop, &c->notice);
 	gn_client_stop_requesters(c);
 	gn_client_drop_queues(c);
@@ -624,6 +604,7 @@ void gn_client_free(struct gantry_client *c)
 		gn_loop_withdraw(c->role->loop, &c->lanes[i].broken_post);
 	}
 	gn_fence_fini(&c->fence);
+	gn_holders_free(c->holders);
 	free(c->exports);
 	free(c->lanes);
 	explicit_bzero(c->secret, sizeof(c->secret));
@@ -637,7 +618,9 @@ uint64_t gn_client_id(const struct gantry_client *c)
 
 int gn_client_regions_released(const struct gantry_client *c)
 {
-	return c->phase == GN_CLIENT_CLOSED ? c->released : gn_client_disconnect_revokes(c);
+	return c->phase == GN_CLIENT_CLOSED
+		       ? c->released
+		       : gn_client_disconnect_revokes(c) && !gn_holders_any(c->holders);
 }
 
 uint64_t gn_client_settled_ns(const struct gantry_client *c, uint32_t index)

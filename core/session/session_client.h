@@ -32,7 +32,6 @@ uint64_t gn_client_export_limit(const struct gantry_client *client);
 uint64_t gn_client_export_quota(const struct gantry_client *client);
 uint64_t gn_client_id(const struct gantry_client *client);
 int gn_client_regions_released(const struct gantry_client *client);
-int gn_client_writer(const struct gantry_client *client, int32_t *pid_p);
 /* lane's thread */
 uint64_t gn_client_settled_ns(const struct gantry_client *client, uint32_t index);
 void gn_client_expect(struct gantry_client *client, const struct gantry_volume_info *volume);

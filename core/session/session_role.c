@@ -255,6 +255,7 @@ void gn_role_destroy(struct gn_role **role_p)
 	gn_loop_clear_timer(role->loop, &role->server.watch);
 	gn_loop_withdraw(role->loop, &role->finished_post);
 	gn_client_free_all(role);
+	gn_holders_free_all(&role->former);
 	gn_pipeline_close(&role->pipeline);
 	close_backend(role);
 	for (uint32_t i = 0; i < role->n_lanes; i++)

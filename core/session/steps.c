@@ -25,30 +25,6 @@ static const struct gantry_server_ops *ops_of(const struct gantry_session *s)
 	return s->role->server.ops;
 }
 
-/*
- * Returns true if the CPU of this process does not access the data of IO: the role maps no region,
- * and exports regions again on no device that moves data by the CPU. The access of such a device
- * ends with its connection, although it locks no memory for hardware. Over any other device that
- * does not use hardware, the next process maps the regions.
- */
-static int never_copies(const struct gantry_session *s)
-{
-	const struct gn_role_spec *spec = &s->role->spec;
-
-	if (ops_of(s)->map_regions)
-		return 0;
-	for (uint32_t i = 0; i < spec->n_connects; i++) {
-		const struct gn_device *device = spec->connects[i].device;
-		struct gantry_device_info info = {.caps = 0};
-
-		device->ops->info(device->dev, &info);
-		if ((info.caps & GANTRY_CAP_DISCONNECT_REVOKES) != 0 &&
-		    (info.caps & GANTRY_CAP_PINS) == 0)
-			return 0;
-	}
-	return 1;
-}
-
 static int hello(struct gantry_session *s, const void *payload)
 {
 	const struct gn_endpoint *ep = s->ep;
@@ -110,8 +86,6 @@ static int hello(struct gantry_session *s, const void *payload)
 		return -ENOMEM;
 	s->rules.n_regions = h.regions + 1;
 	s->features = h.features & gn_features_over(ep->device);
-	if (!never_copies(s))
-		s->features &= ~GN_FEATURE_NO_CPU;
 	if (!ops_of(s)->unexport)
 		s->features &= ~GN_FEATURE_UNEXPORT;
 	s->rules.refused_flags = (s->features & GN_FEATURE_CRC) != 0 ? 0 : GANTRY_IO_CRC;

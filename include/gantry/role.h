@@ -490,7 +490,7 @@ struct gantry_role_host {
 	/*
 	 * Client side, from `closed` on: get whether agents can access the exported regions. The
 	 * result is 1 after an orderly end, and if the transport revokes the exports when the
-	 * connection ends. Before `closed`: the result after client_abort.
+	 * connection ends and no process maps them. Before `closed`: the result after client_abort.
 	 *
 	 * returns  1: no agent can access the regions any more, whatever the status of their IO
 	 *          0: an agent might
@@ -700,16 +700,6 @@ struct gantry_role_host {
 	void (*fd_unwatch)(const struct gantry_role_host *rh, int fd);
 	/* Get what the servers accept in all further exports together. Returns it, in bytes. */
 	uint64_t (*client_export_quota)(const struct gantry_client *client);
-	/*
-	 * Client side, in `closed`: get the server's process if it can still write to the memory.
-	 *
-	 * pid_p    out, always: number of the process; 0: none can map the memory; -1: unknown
-	 * returns  a descriptor of pidfd_open(2), which the caller closes
-	 *          -ENOENT: the process cannot write, or the session has not ended
-	 *          -ENOTSUP: it can, and is not visible here, as in another PID namespace
-	 *          -EMFILE: it can; too many open files
-	 */
-	int (*client_writer)(const struct gantry_client *client, int32_t *pid_p);
 };
 
 /*

@@ -4,10 +4,7 @@
  * doubled or out of order.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "clients/rig.h"
 #include "engine/engine_priv.h"
@@ -618,79 +615,6 @@ static void test_requests_during_a_resume_are_kept(void)
 	rig_close();
 }
 
-static pid_t start_process(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0)
-		for (;;)
-			pause();
-	TEST_ASSERT_GREATER_THAN_INT(0, pid);
-	return pid;
-}
-
-static void end_process(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	TEST_ASSERT_EQUAL_INT(pid, waitpid(pid, NULL, 0));
-}
-
-/* The former server can still write to the memory, and serves the session no more. */
-static void lose_to(pid_t writer)
-{
-	rig.rh.quiet = 0;
-	rig.rh.writer = writer;
-	lose();
-	rig_turn(20);
-	TEST_ASSERT_EQUAL_INT(1, queue->paused);
-	TEST_ASSERT_EQUAL_UINT(0, rig.n_closed);
-}
-
-static void test_session_waits_for_the_end_of_a_process_that_can_write(void)
-{
-	pid_t pid = start_process();
-
-	write_block(1, 0x11);
-	rig.rh.server = getpid();
-	lose_to(pid);
-	TEST_ASSERT_EQUAL_INT(0, waitpid(pid, NULL, WNOHANG));
-	end_process(pid);
-	rig_turn(30);
-	expect_done(1, GANTRY_S_OK);
-	TEST_ASSERT_EQUAL_HEX8(0x11, rig.rh.data[BLOCK]);
-	rig_close();
-}
-
-static void test_session_resumes_if_the_process_that_can_write_serves_it(void)
-{
-	pid_t pid = start_process();
-
-	write_block(1, 0x11);
-	rig.rh.server = getpid();
-	lose_to(pid);
-	rig.rh.server = pid;
-	rig_turn(30);
-	expect_done(1, GANTRY_S_OK);
-	rig_close();
-	end_process(pid);
-}
-
-/* Of two paths, such a session resumes on the one on which the process served it. */
-static void test_session_of_an_invisible_process_that_can_write_resumes_on_its_path(void)
-{
-	rig.session->n_paths = 2;
-	write_block(1, 0x11);
-	rig.rh.quiet = 0;
-	rig.rh.writer = rig.rh.server = -1;
-	lose();
-	turn_until_path(1);
-	TEST_ASSERT_EQUAL_INT(1, queue->paused);
-	rig_turn(30);
-	expect_done(1, GANTRY_S_OK);
-	TEST_ASSERT_EQUAL_UINT32(0, rig.session->path);
-	rig_close();
-}
-
 /* The end of the connection has revoked the regions: `unexported` does not wait for the resume. */
 static void test_revoked_region_is_unexported_at_the_loss(void)
 {
@@ -760,9 +684,6 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(test_further_regions_are_exported_again_before_the_session_starts);
 	RUN_TEST(test_requests_during_a_resume_are_kept);
-	RUN_TEST(test_session_waits_for_the_end_of_a_process_that_can_write);
-	RUN_TEST(test_session_resumes_if_the_process_that_can_write_serves_it);
-	RUN_TEST(test_session_of_an_invisible_process_that_can_write_resumes_on_its_path);
 	RUN_TEST(test_revoked_region_is_unexported_at_the_loss);
 	RUN_TEST(test_region_can_be_unexported_before_it_is_exported_again);
 	RUN_TEST(test_region_can_be_unexported_after_it_is_exported_again);

@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "engine/engine_ops.h"
 #include "role_host.h"
@@ -369,7 +367,6 @@ static int client_open(const struct gantry_role_host *pub, uint32_t connect,
 	rh->arg = arg;
 	memset(rh->presented, 0, sizeof(rh->presented));
 	rh->step = STEP_READY;
-	rh->has_run = 0;
 	memset(rh->regions, 0, sizeof(rh->regions));
 	rh->n_exported = rh->exporting = rh->unexporting = 0;
 	*client_p = as_client(rh);
@@ -416,7 +413,6 @@ static int client_unexport(struct gantry_client *client, uint32_t handle)
 static int client_start(struct gantry_client *client)
 {
 	of_client(client)->step = STEP_STARTED;
-	of_client(client)->has_run = 1;
 	return 0;
 }
 
@@ -449,20 +445,6 @@ static uint64_t client_export_quota(const struct gantry_client *client)
 static int client_regions_released(const struct gantry_client *client)
 {
 	return ((const struct fake_role_host *)client)->quiet;
-}
-
-static int client_writer(const struct gantry_client *client, int32_t *pid_p)
-{
-	const struct fake_role_host *rh = (const struct fake_role_host *)client;
-	int fd;
-
-	*pid_p = rh->has_run ? rh->writer : rh->server;
-	if (!rh->writer || !rh->has_run)
-		return -ENOENT;
-	if (rh->writer < 0)
-		return -ENOTSUP;
-	fd = (int)syscall(SYS_pidfd_open, rh->writer, 0);
-	return fd < 0 ? -errno : fd;
 }
 
 static void client_expect(struct gantry_client *client, const struct gantry_volume_info *volume)
@@ -679,7 +661,6 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.client_abort = client_abort,
 		.client_regions_released = client_regions_released,
 		.client_export_quota = client_export_quota,
-		.client_writer = client_writer,
 		.finished = finished,
 		.post = post,
 		.lane_call = lane_call,

@@ -88,9 +88,6 @@ struct fake_role_host {
 	int export_rc; /* what client_export returns; 0: it exports */
 	uint64_t export_limit; /* maximum length of a region in bytes; 0: no limit */
 	int quiet;             /* what client_regions_released returns */
-	int32_t writer;        /* process of client_writer; 0: none; -1: one that is not visible */
-	int has_run;           /* the client has requested the start of the session */
-	int32_t server;        /* process of client_writer while the session opens */
 	uint64_t settled_ns;   /* what client_settled_ns returns */
 	uint64_t resume_ns;    /* what connect_resume returns */
 	unsigned n_regions, n_quarantined, n_chains, n_freed;

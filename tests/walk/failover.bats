@@ -159,8 +159,49 @@ hangs_while_it_copies() {
 	stop bridge2 store
 }
 
-# The gateway bridge still runs, and its process can write to the memory of the initiator. The gateway ends the session, drains it,
-# and releases the memory.
+# The same behind a gateway, whose own process does not copy the data.
+path_hangs_while_it_copies() {
+	connect_options='resume = "30s"; timeout = "300ms"; heartbeat = "200ms"; control_timeout = "4s";'
+	tcp back
+	two_paths
+	sed -i 's/timeout = "300ms"; }/timeout = "300ms"; heartbeat = "200ms"; }/' "$conf"
+	serve store
+	serve bridge2
+	serve bridge3
+	serve bridge
+	begin load --set roles.load.workload.ops=0 --set roles.load.workload.read_percent=70 --set roles.load.workload.depth=32
+	busy load
+	kill -STOP "${pids[bridge2]}"
+	logged load "session waits id=[0-9a-f]{16}: .* .pid=${pids[bridge2]}.: end that process, or let it continue"
+	run grep 'session resumed' "$dir/load.log"
+	[ "$status" -eq 1 ]
+}
+
+@test "a gateway with two paths that copy data: the session waits until the one that hangs continues" {
+	path_hangs_while_it_copies
+	kill -CONT "${pids[bridge2]}"
+	logged load 'session resumed'
+	more 5000
+	unharmed 1
+	stop bridge bridge2 bridge3 store
+}
+
+@test "a gateway with two paths that copy data: the session waits for one that hangs after the gateway was killed" {
+	path_hangs_while_it_copies
+	slay bridge
+	serve bridge
+	logged load 'session not started .*a process of the former path still maps the memory'
+	run grep 'session resumed' "$dir/load.log"
+	[ "$status" -eq 1 ]
+	slay bridge2
+	logged load 'session resumed'
+	more 5000
+	unharmed 1
+	stop bridge bridge3 store
+}
+
+# The gateway bridge still runs, and its process can write to the memory of the initiator. It ends the session and unmaps the
+# memory.
 @test "two gateways that copy data: one loses its target, and the session resumes on the other path" {
 	tcp back
 	bridge_connect='{ device = "back"; name = "store2"; timeout = "300ms"; }'

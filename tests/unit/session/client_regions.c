@@ -3,10 +3,9 @@
  * The client end of sessions: regions that are exported and unexported, and a volume whose size
  * changes, while the session runs. The test is the server.
  */
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/resource.h>
+
+#include <gantry/hold.h>
 
 #include "unit/session/client_rig.h"
 
@@ -263,97 +262,251 @@ static void size_without_the_feature_or_before_the_start_ends_the_session(void)
 	TEST_ASSERT_NOT_NULL(strstr(close_text, "unexpected volume"));
 }
 
-/* Start a session with that server; returns what client_writer returns after the loss. */
-static int lose_server(pid_t pid, uint64_t answered, int rc, int32_t *pid_p)
+/* Start a session whose memory another process maps; returns the descriptor of its report. */
+static int start_held(void)
 {
-	int writer;
+	int hold;
 
-	again();
-	fc.ft.peer.pid = pid;
-	features = answered;
+	fc.ft.hold_socket = 0;
 	reach(STARTED);
-	TEST_ASSERT_EQUAL_INT(-ENOENT,
-			      pid == getpid() ? fc.rh->client_writer(client, pid_p) : -ENOENT);
-	fake_revoked(conn, 1, rc);
+	TEST_ASSERT_GREATER_THAN_INT(0, fc.ft.hold_socket);
+	TEST_ASSERT_EQUAL_INT(0, gantry_hold(fc.ft.hold_socket, &hold));
+	fake_core_turn(&fc);
+	return hold;
+}
+
+static void lose_and_free(void)
+{
+	fake_revoked(conn, 1, 0);
 	fake_close(conn, -ENOTCONN);
 	closed(-ENOTCONN);
-	writer = fc.rh->client_writer(client, pid_p);
-	TEST_ASSERT_EQUAL_INT32(pid == getpid() ? 0 : pid > 0 ? pid : -1, *pid_p);
-	return writer;
+	gn_chain_destroy(chain);
+	chain = NULL;
+	fc.rh->client_free(client);
+	client = NULL;
+	n_ready = n_closed = 0;
 }
 
-/* The process that served a lost session can write to its memory, unless it is aloof. */
-static void process_that_can_write_after_the_loss_is_known(void)
+/* Close the process's end of a report, and let the client look again. */
+static void unmap(int hold)
 {
-	struct pollfd writer = {.events = POLLIN};
-	int32_t pid = 0;
-	pid_t child = fork();
-
-	if (child == 0)
-		for (;;)
-			pause();
-	fc.ft.caps |= GANTRY_CAP_MAPPED;
-	reach(OPENED);
-	writer.fd = lose_server(child, 0, -ETIMEDOUT, &pid);
-	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, writer.fd);
-	TEST_ASSERT_EQUAL_INT32(child, pid);
-	TEST_ASSERT_EQUAL_INT(0, poll(&writer, 1, 0));
-	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, GN_FEATURE_NO_CPU, -ETIMEDOUT, &pid));
-	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(child, 0, 0, &pid)); /* its end was seen */
-	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(getpid(), 0, -ETIMEDOUT, &pid));
-	/* not visible: the end of its connection is taken for its end */
-	TEST_ASSERT_EQUAL_INT(-ENOENT, lose_server(0, 0, -ETIMEDOUT, &pid));
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
-	TEST_ASSERT_EQUAL_INT(1, poll(&writer, 1, 0));
-	close(writer.fd);
+	close(hold);
+	fake_core_pass(&fc, 20 * GN_NS_PER_MS, 10 * GN_NS_PER_MS);
 }
 
-/* Let the server, another process, end the session, and then its connection. */
-static int end_by_server(int rc)
+/*
+ * A process that maps the memory of a lost session can still write to it. The next client of that
+ * session waits; the client of another session does not.
+ */
+static void client_waits_until_the_memory_of_its_session_is_unmapped(void)
 {
-	static const struct gn_verdict none = {.status = 0};
-	int32_t pid;
+	const struct gantry_session_attr other = {
+		.id = FAKE_SESSION + 1, .epoch = 1, .lanes = 2, .depth = DEPTH, .regions = 2};
+	struct gantry_client *second;
+	int hold = start_held();
 
-	again();
-	fc.ft.caps |= GANTRY_CAP_MAPPED;
-	fc.ft.peer.pid = getppid();
-	features = 0;
-	reach(STARTED);
-	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
+	close(fc.ft.hold_socket);
+	lose_and_free();
+	fc.ft.hold_socket = -1;
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(0, n_ready);
+	unmap(hold);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_open(fc.rh, 0, &other, &events, NULL, &second));
+	fc.rh->client_free(second);
+}
+
+/* After the end of a client no process can report, so none maps the memory. */
+static void late_report_fails(void)
+{
+	int first = start_held(), late;
+
+	lose_and_free();
+	TEST_ASSERT_EQUAL_INT(-EPIPE, gantry_hold(fc.ft.hold_socket, &late));
+	TEST_ASSERT_EQUAL_INT(-1, late);
+	close(fc.ft.hold_socket);
+	close(first);
+	fc.ft.hold_socket = -1;
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+}
+
+/* Send n descriptors with `bytes` bytes to the socket for reports. */
+static void send_fds(const int *fds, unsigned n, size_t bytes)
+{
+	char byte = 0, control[CMSG_SPACE(8 * sizeof(int))] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {&byte, bytes};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = n ? control : NULL,
+			     .msg_controllen = n ? CMSG_SPACE(n * sizeof(int)) : 0};
+	struct cmsghdr *c = n ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	if (c) {
+		*c = (struct cmsghdr){CMSG_LEN(n * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	TEST_ASSERT_EQUAL_INT64((ssize_t)bytes,
+				sendmsg(fc.ft.hold_socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+/* Messages that gantry_hold() does not send are dropped, and leave no descriptor open. */
+static void malformed_reports_are_dropped(void)
+{
+	int hold = start_held(), ends[2], fds[8], before;
+
+	TEST_ASSERT_EQUAL_INT(0, pipe2(ends, O_CLOEXEC));
+	for (unsigned i = 0; i < 8; i++)
+		fds[i] = ends[0];
+	before = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	for (unsigned n = 0; n <= 8; n++)
+		if (n != 1)
+			send_fds(fds, n, 1);
+	send_fds(fds, 1, 0);
+	send_fds(fds, 0, 0);
+	send_fds(&ends[1], 1, 1); /* the write end */
+	send_fds(&before, 1, 1);  /* no pipe */
+	for (unsigned i = 0; i < 20; i++)
+		fake_core_turn(&fc);
+	close(before);
+	TEST_ASSERT_EQUAL_INT(before, fcntl(0, F_DUPFD_CLOEXEC, 3));
+	close(before);
+	TEST_ASSERT_EQUAL_INT(1, (int)write(ends[1], "x", 1)); /* only the hang-up counts */
+	close(ends[0]);
+	close(ends[1]);
+	lose_and_free();
+	close(fc.ft.hold_socket);
+	fc.ft.hold_socket = -1;
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(0, n_ready);
+	unmap(hold);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+}
+
+/* A report that cannot be received counts, until it can. */
+static void report_waits_for_a_free_descriptor(void)
+{
+	int hold = start_held(), more, fill[1024];
+	unsigned n = 0;
+	struct rlimit old, few = {.rlim_cur = 128};
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	few.rlim_max = old.rlim_max;
+	TEST_ASSERT_EQUAL_INT(0, gantry_hold(fc.ft.hold_socket, &more));
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (n < 1024 && (fill[n] = dup(0)) >= 0)
+		n++;
 	fake_core_turn(&fc);
-	TEST_ASSERT_EQUAL_UINT(0, n_closed);
-	fake_revoked(conn, 1, rc);
+	lose_and_free();
+	while (n > 0)
+		close(fill[--n]);
+	setrlimit(RLIMIT_NOFILE, &old);
+	close(fc.ft.hold_socket);
+	fc.ft.hold_socket = -1;
+	close(hold);
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(0, n_ready);
+	unmap(more);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+}
+
+/* Hundreds of processes count, and beyond that no further process maps the memory. */
+static void number_of_holders_is_limited(void)
+{
+	static int holds[1100];
+	int first = start_held();
+	unsigned n = 0;
+	struct rlimit old, many;
+
+	getrlimit(RLIMIT_NOFILE, &old);
+	many = old;
+	many.rlim_cur = 4096;
+	if (old.rlim_max < 4096)
+		TEST_IGNORE_MESSAGE("the limit of open files is below 4096");
+	setrlimit(RLIMIT_NOFILE, &many);
+	for (; n < 1100; n++) {
+		if (gantry_hold(fc.ft.hold_socket, &holds[n]))
+			break;
+		fake_core_turn(&fc);
+	}
+	TEST_ASSERT_EQUAL_UINT(1023, n);
+	close(first);
+	lose_and_free();
+	close(fc.ft.hold_socket);
+	fc.ft.hold_socket = -1;
+	while (n > 1)
+		close(holds[--n]);
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(0, n_ready);
+	unmap(holds[0]);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
+	setrlimit(RLIMIT_NOFILE, &old);
+}
+
+/* Without a holder, the end of the connection has revoked the regions; with one it has not. */
+static void region_is_released_when_no_process_maps_it(void)
+{
+	int hold;
+
+	fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
+	hold = start_held();
+	close(hold);
+	close(fc.ft.hold_socket);
 	fake_close(conn, -ENOTCONN);
-	closed(-ECONNRESET);
-	return fc.rh->client_writer(client, &pid);
+	closed(-ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(1, fc.rh->client_regions_released(client));
+	again();
+	fc.ft.caps |= GANTRY_CAP_DISCONNECT_REVOKES;
+	hold = start_held();
+	close(fc.ft.hold_socket);
+	fake_close(conn, -ENOTCONN);
+	closed(-ENOTCONN);
+	TEST_ASSERT_EQUAL_INT(0, fc.rh->client_regions_released(client));
+	close(hold);
 }
 
-/* A server that ends the session drains it, and closes the connection when it has unmapped. */
-static void closed_follows_when_the_server_that_ended_the_session_has_unmapped(void)
+/* A session can outlive many processes that map its memory: what they leave is freed. */
+static void reports_of_processes_that_have_ended_are_forgotten(void)
 {
-	int writer;
+	int hold = start_held();
 
-	reach(OPENED);
-	TEST_ASSERT_EQUAL_INT(-ENOENT, end_by_server(0));
-	writer = end_by_server(-ETIMEDOUT);
-	TEST_ASSERT_GREATER_OR_EQUAL_INT(0, writer);
-	close(writer);
+	for (unsigned i = 0; i < 1000; i++) {
+		int next;
+
+		TEST_ASSERT_EQUAL_INT(0, gantry_hold(fc.ft.hold_socket, &next));
+		close(hold);
+		hold = next;
+		fake_core_turn(&fc);
+	}
+	close(hold);
+	close(fc.ft.hold_socket);
+	lose_and_free();
+	fc.ft.hold_socket = -1;
+	reach(READY);
+	TEST_ASSERT_EQUAL_UINT(1, n_ready);
 }
 
-/* A session that has not started has submitted no IO: its server has nothing to write. */
-static void server_of_a_session_that_did_not_start_does_not_write(void)
+/* A client that waits can be closed, and ends by itself before the server gives up. */
+static void client_that_waits_can_end(void)
 {
-	static const struct gn_verdict none = {.status = 0};
-	int32_t pid;
+	int hold = start_held();
 
-	fc.ft.caps |= GANTRY_CAP_MAPPED;
-	fc.ft.peer.pid = getppid();
-	features = 0;
-	reach(QUEUED);
-	say(GN_FRAME_END, 0, FAKE_SESSION, &none, NULL, 0);
-	closed(-ECONNRESET);
-	TEST_ASSERT_EQUAL_INT(-ENOENT, fc.rh->client_writer(client, &pid));
+	close(fc.ft.hold_socket);
+	lose_and_free();
+	fc.ft.hold_socket = -1;
+	reach(READY);
+	fc.rh->client_close(client);
+	answer(GN_FRAME_BYE);
+	closed(0);
+	fc.rh->client_free(client);
+	n_closed = 0;
+	reach(READY);
+	fake_core_pass(&fc, 2 * GN_NS_PER_S, GN_NS_PER_MS * 100);
+	TEST_ASSERT_EQUAL_UINT(0, n_ready + n_closed);
+	fake_core_pass(&fc, GN_NS_PER_S, GN_NS_PER_MS * 100);
+	asked(GN_FRAME_END);
+	closed(-EBUSY);
+	close(hold);
 }
 
 int main(void)
@@ -372,8 +525,13 @@ int main(void)
 	RUN_TEST(size_of_the_volume_changes);
 	RUN_TEST(impossible_size_ends_the_session);
 	RUN_TEST(size_without_the_feature_or_before_the_start_ends_the_session);
-	RUN_TEST(process_that_can_write_after_the_loss_is_known);
-	RUN_TEST(closed_follows_when_the_server_that_ended_the_session_has_unmapped);
-	RUN_TEST(server_of_a_session_that_did_not_start_does_not_write);
+	RUN_TEST(client_waits_until_the_memory_of_its_session_is_unmapped);
+	RUN_TEST(late_report_fails);
+	RUN_TEST(malformed_reports_are_dropped);
+	RUN_TEST(report_waits_for_a_free_descriptor);
+	RUN_TEST(number_of_holders_is_limited);
+	RUN_TEST(region_is_released_when_no_process_maps_it);
+	RUN_TEST(reports_of_processes_that_have_ended_are_forgotten);
+	RUN_TEST(client_that_waits_can_end);
 	return UNITY_END();
 }

@@ -73,16 +73,14 @@ static void a_whole_session(void)
 /* The reply to HELLO has exactly the offered features that the server and its transport support. */
 static void features_are_those_of_both(void)
 {
-	/* the role maps the regions */
-	const uint64_t all = GN_FEATURES & ~GN_FEATURE_NO_CPU;
-	const struct {
+	static const struct {
 		uint64_t offered, agreed;
 		uint32_t caps; /* capabilities of the transport */
 	} table[] = {{0, 0, 0},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, 0},
-		     {UINT64_MAX, all & ~GN_FEATURE_NOTES, 0},
+		     {UINT64_MAX, GN_FEATURES & ~GN_FEATURE_NOTES, 0},
 		     {~GN_FEATURES, 0, GANTRY_CAP_WRITE_IMM},
-		     {UINT64_MAX, all, GANTRY_CAP_WRITE_IMM},
+		     {UINT64_MAX, GN_FEATURES, GANTRY_CAP_WRITE_IMM},
 		     {GN_FEATURE_CRC, GN_FEATURE_CRC, GANTRY_CAP_WRITE_IMM}};
 	struct gn_hello_answer answer;
 	uint8_t hello[GANTRY_CTRL_MAX];
