@@ -240,6 +240,7 @@ void sim_proc_kill(struct sim_proc *proc, int status)
 	if (!proc->alive)
 		return;
 	proc->alive = false;
+	proc->hangs_until = 0;
 	proc->status = status;
 	/* done before the mappings are removed: buffered stores can still reach the mappings */
 	sim_threads_kill(proc);
@@ -296,6 +297,7 @@ void sim_proc_kill_in_steps(struct sim_proc *proc, int status)
 	if (!proc->alive || proc->dying)
 		return;
 	proc->dying = true;
+	proc->hangs_until = 0;
 	proc->status = status;
 	sim_threads_kill(proc);
 	if (!sim_thread_start(proc, "killed", die, proc))

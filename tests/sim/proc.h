@@ -37,6 +37,7 @@ struct sim_proc {
 	uid_t uid;
 	bool alive;
 	bool dying;             /* the killed process closes its descriptors one after the other */
+	uint64_t hangs_until;   /* simulated time until which no thread of it runs */
 	int status;             /* exit status, or minus the signal that killed it */
 	struct sim_file *pidfd; /* see os_fd.c; NULL: no process has opened it */
 	struct sim_image *image;
@@ -61,6 +62,12 @@ struct sim_proc {
 	char left[160]; /* the resources that the process had at exit(), see sim_proc_left() */
 	uint32_t n_files_open; /* streams of libc */
 };
+
+/* proc: NULL: the environment */
+static inline bool sim_proc_hangs(const struct sim_proc *proc)
+{
+	return proc && proc->hangs_until > sim_now();
+}
 
 /*
  * Load the product's shared object SIM_PROCS times, each copy with its own globals. Called once.

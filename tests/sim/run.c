@@ -16,7 +16,7 @@
 #define CALM_NS 20000000u
 #define MS 1000000ull
 #define S (1000 * MS)
-#define LIMIT_NS (300 * S)      /* simulated time; a run that takes longer hangs */
+#define LIMIT_NS (600 * S)      /* simulated time; a run that takes longer hangs */
 #define LIMIT_STEPS 50000000ull /* the longest of 2000 runs takes 1.2 million */
 #define RETRY_NS (50 * MS)
 /* longer than every deadline of a server, and than every operation of the slowest disk */
@@ -216,8 +216,8 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {
-		CLIENTS, GATEWAY, TARGET,  GATEWAY, TARGET, TARGET, TARGET,
-		TARGET,  CLIENTS, GATEWAY, TARGET,  DISK,   DISK,   DISK};
+		CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET,  TARGET,
+		CLIENTS, GATEWAY, TARGET, DISK,    DISK,   DISK,   GATEWAY, TARGET};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
@@ -257,6 +257,13 @@ static void inject(const struct sim_fault *fault)
 			break;
 		event("%s gets SIGTERM", slots[slot].proc->name);
 		sim_proc_signal(slots[slot].proc, SIGTERM);
+		break;
+	case SIM_HANG_GATEWAY:
+	case SIM_HANG_TARGET:
+		if (!is_running(slot))
+			break;
+		event("%s hangs", slots[slot].proc->name);
+		slots[slot].proc->hangs_until = sim_now() + fault->down_ns;
 		break;
 	case SIM_POWER_CUT:
 		for (slot = TARGET; slot < GATEWAY; slot++) /* all targets run on one machine */
@@ -334,6 +341,8 @@ static void let_rest(void)
 	calm_down();
 	for (unsigned slot = 0; slot < SLOTS; slot++) {
 		slots[slot].start_at = SIM_NEVER;
+		if (slots[slot].proc)
+			slots[slot].proc->hangs_until = 0;
 		if (slots[slot].starved_one_in != 0)
 			starve(slot, 0, 0);
 	}

@@ -16,11 +16,14 @@
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",          "gateway killed",        "target killed",
-		"gateway stopped",        "target stopped",        "power cut of the target",
-		"power cut of all",       "volume exchanged",      "client without memory",
-		"gateway without memory", "target without memory", "disk killed",
-		"disk stopped",           "disk without memory"};
+		"client killed",         "gateway killed",
+		"target killed",         "gateway stopped",
+		"target stopped",        "power cut of the target",
+		"power cut of all",      "volume exchanged",
+		"client without memory", "gateway without memory",
+		"target without memory", "disk killed",
+		"disk stopped",          "disk without memory",
+		"gateway hangs",         "target hangs"};
 
 	return names[kind];
 }
@@ -261,6 +264,23 @@ static void draw_guest(struct sim_scenario *s)
 		sim_topology_draw_guest(s);
 }
 
+/*
+ * Draw a server that hangs for longer than its peers wait for a heartbeat. Called last, with a
+ * separate sequence of numbers.
+ */
+static void draw_hang(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x4a9);
+	if (s->n_faults == SIM_FAULTS || sim_draw(s->topology.paths ? 2 : 16) != 0)
+		return;
+	s->faults[s->n_faults++] = (struct sim_fault){
+		.kind = sim_draw(4) != 0 ? SIM_HANG_GATEWAY : SIM_HANG_TARGET,
+		.client = sim_draw(s->n_clients),
+		.at_ns = draw_time(MS / 16, 9),
+		.down_ns = (4 + sim_draw(6)) * s->heartbeat_ms * MS,
+	};
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -293,6 +313,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_tcp(s);
 	draw_guest(s);
 	sim_topology_add_paths(s);
+	draw_hang(s);
 }
 
 /* -- leaving out -- */

@@ -31,6 +31,9 @@ enum sim_fault_kind {
 	SIM_KILL_DISK,
 	SIM_STOP_DISK,
 	SIM_STARVE_DISK,
+	/* no thread of the process runs; drawn after all other draws by scenario.c */
+	SIM_HANG_GATEWAY,
+	SIM_HANG_TARGET,
 	SIM_FAULT_KINDS
 };
 
@@ -40,8 +43,9 @@ struct sim_fault {
 	uint32_t client;
 	bool after_start; /* at_ns counts from the moment at which a client has started again */
 	uint64_t at_ns;
-	uint64_t down_ns; /* time until the restart; STARVE: how long allocations fail */
-	uint32_t one_in;  /* STARVE: one in this many allocations fails, on average */
+	/* time until the restart; STARVE: how long allocations fail; HANG: until it continues */
+	uint64_t down_ns;
+	uint32_t one_in; /* STARVE: one in this many allocations fails, on average */
 };
 
 /* The stage `fault` of a role. Shares are in percent; all 0: none. */

@@ -327,12 +327,14 @@ static bool pass_time(void)
 	uint64_t next = wake_at_ns;
 	bool alive = false;
 
-	for (uint32_t i = 0; i < n_used; i++)
-		if (threads[i].state == BLOCKED) {
-			alive = true;
-			if (threads[i].deadline < next)
-				next = threads[i].deadline;
-		}
+	for (const struct thread *t = threads; t < threads + n_used; t++) {
+		const bool hangs = sim_proc_hangs(t->pub.proc);
+		const bool waits = t->state == BLOCKED || (t->state == READY && hangs);
+		const uint64_t at = hangs ? t->pub.proc->hangs_until : t->deadline;
+
+		alive |= waits;
+		next = waits && at < next ? at : next;
+	}
 	if (!alive || next == SIM_NEVER) {
 		end = alive ? SIM_STUCK : SIM_IDLE;
 		if (until_ns == SIM_NEVER)
@@ -358,7 +360,8 @@ static struct thread *choose(void)
 		n = 0;
 		pass_timer();
 		for (struct thread *t = threads; t < threads + n_used; t++)
-			if (t->state == READY || (t->state == BLOCKED && wakes(t)))
+			if (!sim_proc_hangs(t->pub.proc) &&
+			    (t->state == READY || (t->state == BLOCKED && wakes(t))))
 				ready[n++] = t;
 	} while (n == 0 && pass_time());
 	return n != 0 ? ready[sim_high(sim_draw_word(), n)] : NULL;
@@ -436,9 +439,7 @@ void sim_yield(void)
 
 static void stall(void)
 {
-	uint64_t for_ns = 1 + sim_draw64() % rates.stall_ns;
-
-	sim_block(NULL, NULL, now_ns + for_ns);
+	sim_block(NULL, NULL, now_ns + 1 + sim_draw64() % rates.stall_ns);
 }
 
 void sim_call(void)

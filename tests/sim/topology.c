@@ -223,6 +223,12 @@ void sim_topology_add_paths(struct sim_scenario *s)
 
 	t->paths = s->seed % 8 == 6 && s->gateway && s->resume && t->shape == SIM_SEPARATE &&
 		   !t->swaps;
+	if (!t->paths || s->seed % 16 != 6)
+		return;
+	/* gateways that write received data into the memory of the clients */
+	t->tcp_back = true;
+	t->tcp_front = t->tcp_direct = false;
+	t->tcp_revoke_ms = 1000;
 }
 
 /* Omit the operations that no client may submit. */
