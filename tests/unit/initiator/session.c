@@ -170,6 +170,32 @@ static void test_the_first_error_ends_the_run(void)
 	TEST_ASSERT_TRUE(reported("reads.ops") < 120);
 }
 
+/* After the resume, an IO of lane 0 times out before lane 1 has submitted its lost IOs again. */
+static void test_a_lane_that_drains_submits_lost_ios_again(void)
+{
+	rig_init(2, SIZE, 4096);
+	rig.rh.resume_ns = 1000000000;
+	rig.rh.quiet = 1;
+	start(RIG_CONF("workload.time=0s", "workload.depth=4"));
+	TEST_ASSERT_TRUE(turn_until_it_runs(10));
+	for (int i = 0; i < 2; i++)
+		rig.rh.pollers[i].poll(rig.rh.pollers[i].self);
+	TEST_ASSERT_EQUAL_UINT(8, rig.rh.n_held);
+	rig.rh.lose_rc = -ECONNRESET;
+	fake_role_turn(&rig.rh);
+	fake_role_fault(&rig.rh, (struct fake_fault){.kind = FAKE_STATUS,
+						     .opcode = GANTRY_OP_READ,
+						     .nth = rig.rh.n_ops[GANTRY_OP_READ] + 1,
+						     .status = GANTRY_S_TIMEOUT});
+	rig.rh.inline_completion = 1;
+	TEST_ASSERT_EQUAL_INT(1, fake_role_run(&rig.rh));
+	fake_report_init(&rig.report);
+	rig_ops()->report(rig.role, &rig.report.pub);
+	TEST_ASSERT_TRUE(fake_logged(&rig.host, "8 IOs submitted again"));
+	TEST_ASSERT_EQUAL_UINT64(1, reported("errors.TIMEOUT"));
+	TEST_ASSERT_EQUAL_UINT64(reported("submitted"), reported("completed"));
+}
+
 static void test_errors_are_counted_when_asked(void)
 {
 	rig_init(2, SIZE, 4096);
@@ -258,6 +284,7 @@ int main(void)
 	RUN_TEST(test_stop_at_each_step);
 	RUN_TEST(test_session_lost_at_each_step);
 	RUN_TEST(test_the_first_error_ends_the_run);
+	RUN_TEST(test_a_lane_that_drains_submits_lost_ios_again);
 	RUN_TEST(test_errors_are_counted_when_asked);
 	RUN_TEST(test_out_of_buffers);
 	RUN_TEST(test_end_of_the_session_releases_quarantined_buffers);
