@@ -24,6 +24,7 @@ setup() {
 	back_device='transport = "tcp"; auth = "none"; services = { store = "10.77.0.2:4791"; };'
 	connect_options='resume = "60s";'
 	store_backend="type = \"file\"; path = \"$dir/volume\"; create = true; size = \"16MiB\";"
+	store_backend+=' lock_wait = "30s";' # the killed target may hold the lock for a moment
 	topology
 }
 
