@@ -25,7 +25,8 @@
 #include "transport/bounce.h"
 
 #define FDS_OF_PROCESS 64u /* descriptors of standard streams, plugins, loops, logs */
-#define FDS_OF_SESSION 8u  /* descriptors of the control channel and of regions */
+#define FDS_OF_SESSION 8u  /* descriptors of the control channel */
+#define FDS_OF_REGION 3u   /* descriptors of each region: memory, socket and pipe of its owner */
 #define FDS_OF_LANE 6u     /* descriptors of each lane: two queues with memory and doorbells */
 
 struct check {
@@ -173,8 +174,8 @@ static uint64_t count_fds(const struct check *check)
 						       : NULL;
 
 		if (ep)
-			n += ep->max_sessions *
-			     (FDS_OF_SESSION + ep->max_regions + FDS_OF_LANE * ep->max_lanes);
+			n += ep->max_sessions * (FDS_OF_SESSION + FDS_OF_REGION * ep->max_regions +
+						 FDS_OF_LANE * ep->max_lanes);
 	}
 	return n;
 }
