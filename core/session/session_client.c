@@ -582,7 +582,9 @@ void gn_client_abandon(struct gantry_client *c, int reason, const char *text)
 
 void gn_client_abort(struct gantry_client *c)
 {
-	gn_client_abandon(c, -ECANCELED, "the session that it relays is lost");
+	gn_client_abandon(c, -ECANCELED,
+			  c->role->spec.listen ? "the session that it relays is lost"
+					       : "the client has given up the session");
 }
 
 void gn_client_free(struct gantry_client *c)
