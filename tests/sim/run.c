@@ -629,12 +629,18 @@ const char *sim_until_over(const struct sim_course *course)
 	return NULL;
 }
 
+/* Returns the longest time of an operation without faults. */
+static uint64_t calm_ns(const struct sim_scenario *s)
+{
+	return s->topology.tcp_front || s->topology.tcp_back ? 2 * CALM_NS : CALM_NS;
+}
+
 /* Returns the volumes (a bit mask) whose clients must not notice any fault. */
 static uint32_t calm_volumes(const struct sim_scenario *s)
 {
 	uint32_t calm = ALL_VOLUMES;
 
-	if (!sim_scenario_is_smooth(s))
+	if (!sim_scenario_is_smooth(s) || s->io_timeout_ms * (S / 1000) < calm_ns(s))
 		return 0;
 	for (uint32_t i = 0; i < s->n_faults; i++) {
 		unsigned slot = place_of(kind_here(s->faults[i].kind), s->faults[i].client);
@@ -689,9 +695,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	if (!outcome->verdict)
 		outcome->verdict = sim_judge_verdict();
 	if (!outcome->verdict)
-		outcome->verdict = sim_judge_calm(
-			calm_volumes(s),
-			s->topology.tcp_front || s->topology.tcp_back ? 2 * CALM_NS : CALM_NS);
+		outcome->verdict = sim_judge_calm(calm_volumes(s), calm_ns(s));
 	outcome->trace = sim_trace();
 	outcome->steps = sim_steps();
 	outcome->ns = sim_now();
