@@ -59,7 +59,8 @@ stop_exporter() { # set status
 
 # begin [ARGUMENT...] - start the roles, with IO that does not end
 begin() {
-	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --set roles.load.workload.ops=0 --set roles.load.workload.time=600s "$@" \
+	"$GANTRY" run -p "$GANTRY_PLUGINS" "$conf" --set roles.load.workload.ops=0 --set roles.load.workload.time=600s \
+		--set roles.load.workload.rate=1000 "$@" \
 		>"$BATS_TEST_TMPDIR/run.out" 2>"$BATS_TEST_TMPDIR/run.err" 3>&- &
 	pid=$!
 }
