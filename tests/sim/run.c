@@ -32,9 +32,9 @@
 /*
  * Bytes of heap that a server is allowed to keep for later sessions: counters, of which each takes
  * 144 bytes when it first counts, and tables. The most in 112,680 runs was 8992, of a gateway and a
- * target in one process.
+ * target in one process, and 12608 if that process hangs.
  */
-#define POOLS 12288u
+#define POOLS 16384u
 #define ALL_VOLUMES ((1u << SIM_VOLUMES) - 1)
 #define STARTS 8u /* most starts of a client whose work is not finished */
 /* A guest never gives up: stalls and faults of the disk end at this time, so that it can finish. */

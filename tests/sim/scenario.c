@@ -265,6 +265,25 @@ static void draw_guest(struct sim_scenario *s)
 }
 
 /*
+ * The only fault: the first gateway hangs, so its sessions resume on the other path. It continues
+ * while the clients still submit IO.
+ */
+static void hang_during_io(struct sim_scenario *s)
+{
+	s->heartbeat_ms = 20;
+	s->io_timeout_ms = 640;
+	s->target_stage.dropped = s->gateway_stage.dropped = 0;
+	s->n_faults = 1;
+	s->faults[0] = (struct sim_fault){.kind = SIM_HANG_GATEWAY,
+					  .at_ns = 3 * MS + sim_draw64() % (32 * MS),
+					  .down_ns = 2960 * MS + sim_draw64() % (120 * MS)};
+	for (uint32_t i = 0; i < s->n_clients; i++) {
+		s->jobs[i].ops = 256;
+		s->jobs[i].think_ns = (uint32_t)draw_time(MS, 3);
+	}
+}
+
+/*
  * Draw a server that hangs for longer than its peers wait for a heartbeat. Called last, with a
  * separate sequence of numbers.
  */
@@ -279,6 +298,8 @@ static void draw_hang(struct sim_scenario *s)
 		.at_ns = draw_time(MS / 16, 9),
 		.down_ns = (4 + sim_draw(6)) * s->heartbeat_ms * MS,
 	};
+	if (s->topology.paths && s->topology.tcp_back)
+		hang_during_io(s);
 }
 
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
