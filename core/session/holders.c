@@ -14,7 +14,6 @@
 
 #define REPORT_FDS 4  /* more than a valid report has */
 #define READ_MOST 300 /* reports that are read at a time: about as many as the socket holds */
-#define HOLDERS_MOST 1024
 /* The delay until kept holders are examined again doubles from LOOK_NS to LOOK_MOST_NS. */
 #define LOOK_NS (10 * GN_NS_PER_MS)
 #define LOOK_MOST_NS GN_NS_PER_S
@@ -150,8 +149,7 @@ static void forget_ended(struct gn_holders *h)
 			h->holders[left++] = h->holders[i];
 	}
 	h->n = left;
-	if (left >=
-	    HOLDERS_MOST) /* further processes cannot report, so they do not map the memory */
+	if (left >= GN_HOLDERS_MOST)
 		shutdown(h->reports, SHUT_RD);
 }
 

@@ -18,6 +18,9 @@
 
 #include "base/event_loop.h"
 
+/* limit of the reports of a client; further processes do not map its memory */
+#define GN_HOLDERS_MOST 2048u
+
 struct gn_holders;
 
 LIST_HEAD(gn_holders_list, gn_holders);

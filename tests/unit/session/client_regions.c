@@ -7,6 +7,7 @@
 
 #include <gantry/hold.h>
 
+#include "session/holders.h"
 #include "unit/session/client_rig.h"
 
 static int export(uint32_t handle)
@@ -413,23 +414,23 @@ static void report_waits_for_a_free_descriptor(void)
 /* Hundreds of processes count, and beyond that no further process maps the memory. */
 static void number_of_holders_is_limited(void)
 {
-	static int holds[1100];
+	static int holds[GN_HOLDERS_MOST + 99];
 	int first = start_held();
 	unsigned n = 0;
 	struct rlimit old, many;
 
 	getrlimit(RLIMIT_NOFILE, &old);
 	many = old;
-	many.rlim_cur = 4096;
-	if (old.rlim_max < 4096)
-		TEST_IGNORE_MESSAGE("the limit of open files is below 4096");
+	many.rlim_cur = 3ul * GN_HOLDERS_MOST;
+	if (old.rlim_max < many.rlim_cur)
+		TEST_IGNORE_MESSAGE("the limit of open files is too low");
 	setrlimit(RLIMIT_NOFILE, &many);
-	for (; n < 1100; n++) {
+	for (; n < GN_HOLDERS_MOST + 99; n++) {
 		if (gantry_hold(fc.ft.hold_socket, &holds[n]))
 			break;
 		fake_core_turn(&fc);
 	}
-	TEST_ASSERT_EQUAL_UINT(1023, n);
+	TEST_ASSERT_EQUAL_UINT(GN_HOLDERS_MOST - 1, n);
 	close(first);
 	lose_and_free();
 	close(fc.ft.hold_socket);
