@@ -39,7 +39,9 @@ extern "C" {
  *          -EPIPE: the owner has ended the session: do not map the memory
  *          -EAGAIN: the socket is full
  *          -EMFILE: too many open files
- *          -ETOOMANYREFS: too many descriptors are in sockets
+ *          -ETOOMANYREFS: processes of this user have sent more descriptors that are not received
+ *          than RLIMIT_NOFILE permits. Any owner that does not read its socket can cause this, so
+ *          map the memory without a report, and log that
  *          another -errno of pipe2(2) or sendmsg(2)
  * thread   any
  * since    1.0

@@ -10,8 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <gantry/hold.h>
-
+#include "../common/mapping.h"
 #include "loop.h"
 
 #define REGION_DOMAIN 0x6c6f6f70u
@@ -40,8 +39,8 @@ static void mapping_put(struct loop_mapping *mapping)
  * that has lost its connection can replace that mapping while an IO of the importer is in flight. A
  * region that the exporter has imported from another transport need not be mapped at all.
  */
-static int mapping_create(const struct gantry_region *region, uint32_t rights,
-			  struct loop_export *e)
+static int mapping_create(const struct gantry_host *host, const struct gantry_region *region,
+			  uint32_t rights, struct loop_export *e)
 {
 	int prot = PROT_READ | (rights & GANTRY_REMOTE_WRITE ? PROT_WRITE : 0);
 	uint64_t down = region->fd_offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -50,7 +49,7 @@ static int mapping_create(const struct gantry_region *region, uint32_t rights,
 
 	if (!mapping)
 		return -ENOMEM;
-	rc = gantry_hold(e->hold_socket, &mapping->hold);
+	rc = tc_hold(host, e->hold_socket, &mapping->hold);
 	if (rc) {
 		free(mapping);
 		return rc;
@@ -114,7 +113,7 @@ int loop_export(void *arg, const struct gantry_region *region, uint32_t rights, 
 	e->addr = region->addr;
 	e->hold_socket = region->hold_socket ? region->hold_socket : conn->hold_socket;
 	if (region->fd >= 0)
-		rc = mapping_create(region, rights, e); /* sets e->addr */
+		rc = mapping_create(conn->dev->host, region, rights, e); /* sets e->addr */
 	if (rc)
 		return rc;
 	e->handle = handle;

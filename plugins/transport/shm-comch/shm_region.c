@@ -21,9 +21,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <gantry/hold.h>
 #include <gantry/memfd.h>
 
+#include "../common/mapping.h"
 #include "shm_comch.h"
 
 #define REGION_DOMAIN 0x636d6368u
@@ -253,12 +253,12 @@ static int report(struct comch_import *r)
 		return 0;
 	if (!comch_conn_take_fds(r->conn, 1))
 		return -EMFILE;
-	rc = gantry_hold(r->hold_socket, &r->hold);
-	if (rc) {
+	rc = tc_hold(r->conn->dev->host, r->hold_socket, &r->hold);
+	if (r->hold < 0)
 		comch_fds_sub(r->conn->user, 1);
+	if (rc)
 		snprintf(r->conn->import_error, sizeof(r->conn->import_error),
 			 "report to the owner of the memory failed: %s", strerror(-rc));
-	}
 	return rc;
 }
 

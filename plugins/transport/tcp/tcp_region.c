@@ -15,8 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <gantry/hold.h>
-
+#include "../common/mapping.h"
 #include "tcp.h"
 
 static struct tcp_export *find(struct tcp_conn *conn, uint32_t handle)
@@ -37,7 +36,7 @@ static int map(struct tcp_export *e, const struct gantry_region *region)
 
 	if (region->fd < 0)
 		return -EXDEV;
-	rc = gantry_hold(region->hold_socket, &e->hold);
+	rc = tc_hold(e->conn->dev->host, region->hold_socket, &e->hold);
 	if (rc)
 		return rc;
 	base = mmap(NULL, region->length + down, prot, MAP_SHARED, region->fd,
