@@ -51,6 +51,8 @@ static void unwatch(struct gn_holders *h)
 /* -- reports -- */
 
 struct report {
+	/* the kernel adds the sender to each message, but not to the end of the socket */
+	bool is_sent;
 	int32_t pid;
 	int fds[REPORT_FDS];
 	uint32_t n_fds;
@@ -60,7 +62,7 @@ static void parse(struct msghdr *msg, struct report *report)
 {
 	struct ucred sender;
 
-	*report = (struct report){.pid = 0};
+	*report = (struct report){.is_sent = false};
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
@@ -69,6 +71,7 @@ static void parse(struct msghdr *msg, struct report *report)
 			memcpy(report->fds, CMSG_DATA(c), report->n_fds * sizeof(int));
 		} else if (c->cmsg_type == SCM_CREDENTIALS) {
 			memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+			report->is_sent = true;
 			report->pid = sender.pid;
 		}
 	}
@@ -95,12 +98,12 @@ static bool grow(struct gn_holders *h)
 	return true;
 }
 
-enum reading { READ, READ_NOTHING, READ_LATER };
+enum reading { READ, READ_LATER, READ_END };
 
 /*
  * Read one report. It is removed from the socket only after its descriptor has been received.
- * Reports that gantry_hold() has not sent are dropped. Returns READ_NOTHING for an empty message
- * and at the end of the socket, and READ_LATER if there is no report or it cannot be received now.
+ * Messages that gantry_hold() has not sent are dropped. Returns READ_LATER if there is no report or
+ * it cannot be received now, and READ_END at the end of the socket.
  */
 static enum reading read_report(struct gn_holders *h)
 {
@@ -131,8 +134,9 @@ static enum reading read_report(struct gn_holders *h)
 	else
 		while (report.n_fds > 0)
 			close(report.fds[--report.n_fds]);
-	len = recv(h->reports, &byte, sizeof(byte), MSG_DONTWAIT);
-	return len > 0 ? READ : READ_NOTHING;
+	if (len == 0 && !report.is_sent)
+		return READ_END;
+	return recv(h->reports, &byte, sizeof(byte), MSG_DONTWAIT) < 0 ? READ_LATER : READ;
 }
 
 static void forget_ended(struct gn_holders *h)
@@ -158,10 +162,10 @@ static bool update(struct gn_holders *h)
 {
 	enum reading reading = READ;
 
-	for (unsigned i = 0; i < READ_MOST && reading != READ_LATER; i++)
+	for (unsigned i = 0; i < READ_MOST && reading == READ; i++)
 		reading = read_report(h);
 	h->is_behind |= reading == READ;
-	if (h->is_behind || reading == READ_NOTHING)
+	if (h->is_behind || reading == READ_END)
 		unwatch(h); /* it would be readable in each turn */
 	forget_ended(h);
 	return h->n != 0 || h->is_behind;
