@@ -11,8 +11,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define LOOK_NS (10 * GN_NS_PER_MS) /* within it, a session resumes after the last process */
-/* a process that runs unmaps the memory in this time, which is not logged */
+/* a waiting session resumes at most this long after the last process has unmapped the memory */
+#define LOOK_NS (10 * GN_NS_PER_MS)
+/* a shorter wait is not logged: a process that does not hang unmaps the memory sooner */
 #define NOTICE_NS GN_NS_PER_S
 
 int gn_client_disconnect_revokes(const struct gantry_client *c)

@@ -494,6 +494,7 @@ struct gantry_transport_ops {
 	 *           for them (see gantry_memfd_populate)
 	 *           -EXDEV: the transport cannot access the memory: fd is -1 and, if the transport
 	 *           needs no file, addr is NULL
+	 *           another -errno of gantry_hold()
 	 * NULL      as if the function returned -ENOTSUP
 	 */
 	int (*export_region)(void *conn, const struct gantry_region *region, uint32_t rights,
@@ -514,6 +515,7 @@ struct gantry_transport_ops {
 	 *           -ERANGE: the memory is smaller than announced
 	 *           -ENOMEM: out of memory, or the file of the region has holes
 	 *           (GANTRY_IMPORT_KEEPS_PAGES)
+	 *           another -errno of gantry_hold()
 	 * NULL      as if the function returned -ENOTSUP
 	 */
 	int (*import_region)(void *conn, const struct gantry_token *token, uint32_t flags,

@@ -141,7 +141,8 @@ static int export_again(struct gantry_token *token)
 	return rc;
 }
 
-static void memory_of_another_process_is_exported_again(void)
+/* Export memory of another process again, import and release it. Returns its report. */
+static int map_again(void)
 {
 	struct gantry_region *r = NULL;
 	struct gantry_token token;
@@ -152,6 +153,13 @@ static void memory_of_another_process_is_exported_again(void)
 	RIG_OK(rig.ops->import_region(rig.b.conn, &token, rig_access(), &r));
 	report = one_report();
 	rig.ops->release_region(rig.b.conn, r);
+	return report;
+}
+
+static void memory_of_another_process_is_exported_again(void)
+{
+	int report = map_again();
+
 	end_export(7);
 	report_has_ended(report);
 	owner_closes();
@@ -159,15 +167,8 @@ static void memory_of_another_process_is_exported_again(void)
 
 static void report_ends_with_the_connection(void)
 {
-	struct gantry_region *r = NULL;
-	struct gantry_token token;
-	int report;
+	int report = map_again();
 
-	owner_opens();
-	RIG_OK(export_again(&token));
-	RIG_OK(rig.ops->import_region(rig.b.conn, &token, rig_access(), &r));
-	report = one_report();
-	rig.ops->release_region(rig.b.conn, r);
 	rig_rma_close(rma);
 	rig_disconnect(&rig.b);
 	rig_disconnect(&rig.a);

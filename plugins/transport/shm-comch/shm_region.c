@@ -7,6 +7,7 @@
  *                                           accesses its data
  *   sends can use it  <-- REGION_OK ------
  *                                           import_region, release_region: any number of times;
+ *                                           before the first access the owner gets a report;
  *                                           meanwhile the pages are checked on request
  *                                           (shm_pages.c)
  *   revoke_region     --- REVOKE -------->  event `revoke` if the user holds the region; unmaps it
