@@ -106,7 +106,7 @@ says() {
 }
 
 @test "a file with a wrong byte in its headers, and one that crashes when it is loaded" {
-	# the permissions of the first segment that is loaded: byte 4 of its header of 56 bytes; not each linker puts it first
+	# p_flags of the first PT_LOAD header: byte 4 of 56; ld.lld puts PT_PHDR before it
 	local index
 	index=$(LC_ALL=C readelf -lW "$dir/noop.so" |
 		awk '/^  Type +Offset/ { table = 1; next } table && $1 == "LOAD" { print n + 0; exit } table { n++ }')
