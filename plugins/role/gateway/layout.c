@@ -56,6 +56,18 @@ static void append(struct gantry_volume_info *sum, const struct gantry_volume_in
 	sum->verifier = combine_verifiers(sum->verifier, next->verifier);
 }
 
+/*
+ * Make the UUID depend on the arrangement of the targets. value: the chunk, or where the next
+ * target begins.
+ */
+static void add_arrangement(struct gantry_volume_info *sum, enum gateway_mode mode, uint64_t value)
+{
+	uint8_t arrangement[GANTRY_UUID_BYTES] = {(uint8_t)mode};
+
+	memcpy(&arrangement[8], &value, sizeof(value));
+	gantry_uuid_derive(sum->uuid, arrangement);
+}
+
 /* Returns 0, or -errno with the reason in `why`. */
 static int concat(const struct gateway_conf *conf, const struct gantry_volume_info *volumes,
 		  uint32_t n, struct gantry_volume_info *sum, char why[LAYOUT_WHY])
@@ -75,6 +87,8 @@ static int concat(const struct gateway_conf *conf, const struct gantry_volume_in
 				 "the targets together are larger than 2^64 bytes");
 			return -ERANGE;
 		}
+		if (i + 1 < n) /* where the next target begins */
+			add_arrangement(sum, GATEWAY_CONCAT, sum->size);
 	}
 	return 0;
 }
@@ -82,7 +96,6 @@ static int concat(const struct gateway_conf *conf, const struct gantry_volume_in
 static int stripe(const struct gateway_conf *conf, const struct gantry_volume_info *volumes,
 		  uint32_t n, struct gantry_volume_info *sum, char why[LAYOUT_WHY])
 {
-	uint8_t arrangement[GANTRY_UUID_BYTES] = {GATEWAY_STRIPE};
 	const uint64_t max_io = (MAX_CHUNKS - 1) * conf->chunk;
 	uint64_t each = volumes[0].size;
 
@@ -105,9 +118,7 @@ static int stripe(const struct gateway_conf *conf, const struct gantry_volume_in
 	}
 	if (sum->max_io > max_io)
 		sum->max_io = (uint32_t)max_io;
-	/* the same targets with another chunk size are another volume */
-	memcpy(&arrangement[8], &conf->chunk, sizeof(conf->chunk));
-	gantry_uuid_derive(sum->uuid, arrangement);
+	add_arrangement(sum, GATEWAY_STRIPE, conf->chunk);
 	return 0;
 }
 
@@ -124,21 +135,26 @@ int layout_compose(const struct gateway_conf *conf, const struct gantry_volume_i
 	if (n == 1)
 		return 0;
 	sum->size = 0;
-	if (!known)
+	if (!known) { /* before the targets are open; the UUID depends on their sizes */
+		memset(sum->uuid, 0, sizeof(sum->uuid));
 		return 0;
+	}
 	return (conf->mode == GATEWAY_STRIPE ? stripe : concat)(conf, volumes, n, sum, why);
 }
 
 int layout_check_uuid(const struct gateway_conf *conf, const struct gantry_volume_info *sum,
 		      char why[LAYOUT_WHY])
 {
+	static const char *const causes[] = {
+		[GATEWAY_CONCAT] = "connect and the sizes of the targets",
+		[GATEWAY_STRIPE] = "connect and chunk",
+		[GATEWAY_FAILOVER] = "connect"};
 	char is[GANTRY_UUID_TEXT];
 
 	if (conf->uuid[0] == '\0' || strcasecmp(conf->uuid, gantry_uuid_text(sum->uuid, is)) == 0)
 		return 0;
-	snprintf(why, LAYOUT_WHY,
-		 "the targets are another volume (uuid=%s, expected=%s): check connect and chunk",
-		 gantry_uuid_is_known(sum->uuid) ? is : "unknown", conf->uuid);
+	snprintf(why, LAYOUT_WHY, "the targets are another volume (uuid=%s, expected=%s): check %s",
+		 gantry_uuid_is_known(sum->uuid) ? is : "unknown", conf->uuid, causes[conf->mode]);
 	return -ESTALE;
 }
 

@@ -124,6 +124,36 @@ static void stripes_are_another_volume_for_each_order_and_chunk(void)
 	TEST_ASSERT_TRUE(memcmp(sum.uuid, larger.uuid, 16) != 0);
 }
 
+/* A new size of a target moves the offsets of all targets after it. */
+static void size_of_each_target_but_the_last_is_part_of_the_identity(void)
+{
+	struct gantry_volume_info before = three(1, 2, 3), larger[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		legs[i + 1].size *= 2;
+		larger[i] = three(1, 2, 3);
+		legs[i + 1].size /= 2;
+	}
+	TEST_ASSERT_TRUE(memcmp(before.uuid, larger[0].uuid, 16) != 0);
+	TEST_ASSERT_TRUE(memcmp(before.uuid, larger[1].uuid, 16) != 0);
+	TEST_ASSERT_TRUE(memcmp(larger[0].uuid, larger[1].uuid, 16) != 0);
+	TEST_ASSERT_EQUAL_MEMORY(before.uuid, larger[2].uuid, 16);
+}
+
+/* `gantry check` does not know the size of a file: the UUID must not look like another one. */
+static void targets_of_unknown_size_have_no_identity(void)
+{
+	static const uint8_t unknown[16];
+
+	for (unsigned mode = GATEWAY_CONCAT; mode <= GATEWAY_STRIPE; mode++) {
+		conf.mode = mode;
+		legs[2].size = 0;
+		TEST_ASSERT_EQUAL_MEMORY(unknown, both(1, 2).uuid, 16);
+		legs[2].size = 1 << 20;
+		TEST_ASSERT_TRUE(memcmp(unknown, both(1, 2).uuid, 16) != 0);
+	}
+}
+
 static void volume_that_the_option_does_not_name_is_rejected(void)
 {
 	struct gantry_volume_info sum = both(1, 2), swapped = both(2, 1);
@@ -276,6 +306,8 @@ int main(void)
 	RUN_TEST(identity_depends_on_each_of_three_volumes);
 	RUN_TEST(unknown_identity_of_one_volume_makes_the_route_unknown);
 	RUN_TEST(stripes_are_another_volume_for_each_order_and_chunk);
+	RUN_TEST(size_of_each_target_but_the_last_is_part_of_the_identity);
+	RUN_TEST(targets_of_unknown_size_have_no_identity);
 	RUN_TEST(volume_that_the_option_does_not_name_is_rejected);
 	RUN_TEST(volumes_that_do_not_fit_together_are_rejected);
 	RUN_TEST(stripe_uses_the_whole_chunks_of_the_smallest_target);
