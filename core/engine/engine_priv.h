@@ -82,6 +82,7 @@ struct gantry_engine {
 	int regions_open;
 	uint32_t path, n_paths; /* the entry of `connect` is attr.connect + path */
 	uint32_t n_stale;       /* paths in a row that led to another volume */
+	uint64_t resumed_size;  /* bytes of the volume that the new client has found */
 	int is_stale;           /* this path did, and its client is being aborted */
 	int is_starting;        /* all regions are exported; the queues are being created */
 	int regions_busy;       /* a request for one of them is in flight */
@@ -166,6 +167,8 @@ __attribute__((format(printf, 3, 4))) void gn_engine_give_up(struct gantry_engin
 							     int reason, const char *fmt, ...);
 /* Returns the text for an error of client_export or client_unexport. */
 const char *gn_engine_export_error(int rc);
+/* Store a new size of the volume, in bytes, and call `resized`. */
+void gn_engine_resized(struct gantry_engine *session, uint64_t size);
 extern const struct gantry_client_events gn_engine_client_events;
 /* End the session and call `closed`. */
 void gn_engine_end(struct gantry_engine *session, int reason, const char *text);

@@ -10,6 +10,7 @@
  * can take effect after an IO that is submitted now.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -176,20 +177,32 @@ static void note_verifier(struct gantry_engine *session, const struct gantry_vol
 		(unsigned long long)was, (unsigned long long)ms);
 }
 
+/*
+ * Returns true unless the size shows another volume. A new size is accepted only if the verifier is
+ * the same too: a UUID alone can belong to a path or an address.
+ */
+static bool size_fits(const struct gantry_volume_info *was, const struct gantry_volume_info *info)
+{
+	return info->size == was->size || (gantry_uuid_is_known(was->uuid) && was->verifier != 0 &&
+					   info->verifier == was->verifier &&
+					   memcmp(was->uuid, info->uuid, GANTRY_UUID_BYTES) == 0);
+}
+
 int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_volume_info *info)
 {
 	const struct gantry_volume_info *was = &session->info;
 	char text[sizeof(session->text)];
 
-	if (info->size == was->size && info->block_size == was->block_size &&
-	    info->ops == was->ops && info->flags == was->flags && info->max_io == was->max_io) {
+	if (size_fits(was, info) && info->block_size == was->block_size && info->ops == was->ops &&
+	    info->flags == was->flags && info->max_io == was->max_io) {
+		session->resumed_size = info->size;
 		note_verifier(session, info);
 		return 0;
 	}
-	if (info->size != was->size)
+	if (!size_fits(was, info))
 		snprintf(text, sizeof(text),
-			 "another size: the volume has %llu bytes, the "
-			 "session had %llu",
+			 "another size, and UUID or verifier do not identify the volume "
+			 "(bytes=%llu, the session had %llu)",
 			 (unsigned long long)info->size, (unsigned long long)was->size);
 	else
 		snprintf(text, sizeof(text),
@@ -208,6 +221,19 @@ int gn_engine_resume_check(struct gantry_engine *session, const struct gantry_vo
 	return -ESTALE;
 }
 
+/* Report a size that changed while the session was lost. */
+static void report_size(struct gantry_engine *session)
+{
+	const uint64_t was = session->info.size, is = session->resumed_size;
+
+	if (is == was)
+		return;
+	gantry_log_info(
+		session->rh->host, "size of the volume changed id=%016llx bytes=%llu was=%llu",
+		(unsigned long long)session->id, (unsigned long long)is, (unsigned long long)was);
+	gn_engine_resized(session, is);
+}
+
 void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 {
 	gantry_count(session->n_resumed, 1);
@@ -219,4 +245,5 @@ void gn_engine_resume_done(struct gantry_engine *session, uint32_t n_again)
 		"session resumed id=%016llx epoch=%u path=%u after %llu ms, %u IOs submitted again",
 		(unsigned long long)session->id, session->epoch, session->path,
 		(unsigned long long)((now_ns(session) - session->lost_ns) / NS_PER_MS), n_again);
+	report_size(session);
 }

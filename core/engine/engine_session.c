@@ -343,14 +343,17 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 		gn_engine_end(session, reason, text);
 }
 
-static void client_resized(void *arg, struct gantry_client *client, uint64_t size)
+void gn_engine_resized(struct gantry_engine *session, uint64_t size)
 {
-	struct gantry_engine *session = arg;
-
-	(void)client;
 	session->info.size = size;
 	if (session->events->resized)
 		session->events->resized(session->arg, size);
+}
+
+static void client_resized(void *arg, struct gantry_client *client, uint64_t size)
+{
+	(void)client;
+	gn_engine_resized(arg, size);
 }
 
 const struct gantry_client_events gn_engine_client_events = {

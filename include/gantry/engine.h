@@ -8,10 +8,11 @@
  *      IO:      gantry_engine_get -> fill the descriptor -> gantry_engine_submit -> `complete`
  *               -> gantry_engine_put
  *
- * Resume. If connect.resume is not 0, the engine resumes a lost session without an event for the
- * owner. Meanwhile IOs wait. IOs that were in flight are submitted again, in their order. If the
- * resume does not succeed in time, the engine calls `closed`. It calls `closed` with -ESTALE if it
- * finds another volume, or the same volume without its data.
+ * Resume. If connect.resume is not 0, the engine resumes a lost session. The owner gets an event
+ * only if verifier or size of the volume have changed. Meanwhile IOs wait. IOs that were in flight
+ * are submitted again, in their order. If the resume does not succeed in time, the engine calls
+ * `closed`. It calls `closed` with -ESTALE if it finds another volume, or the same volume without
+ * its data.
  *
  * Verifier. A changed verifier means that acknowledged but unflushed writes might be lost. Then all
  * flushes in flight of a queue fail with GANTRY_S_IO; if there are none, its next flush fails once.
@@ -76,7 +77,8 @@ struct gantry_engine_events {
 	 */
 	void (*verifier_changed)(void *arg, uint64_t verifier);
 	/*
-	 * The size of the volume has changed while the session runs. May be NULL.
+	 * The volume has a new size. If it changed while the session was lost, the engine calls
+	 * this after the resume. May be NULL.
 	 *
 	 * size  the new one, in bytes
 	 */

@@ -23,7 +23,9 @@
  *
  * `verifier` changes exactly when acknowledged but unflushed writes might have been lost. On a
  * GANTRY_VOLUME_VOLATILE volume, flushed writes can then be lost, too. A session resumes only on a
- * volume with the same uuid. The first flush after a change of the verifier fails with EIO.
+ * volume with the same uuid, block_size, ops, flags and max_io, and with the same size unless uuid
+ * and verifier are known and the same. The first flush after a change of the verifier fails with
+ * EIO.
  */
 struct gantry_volume_info {
 	uint64_t size; /* bytes, a multiple of block_size, not 0 */

@@ -238,6 +238,39 @@ static void test_session_is_not_resumed_beyond_the_last_epoch(void)
 		rig.text);
 }
 
+static void test_new_size_of_the_same_volume_is_reported_at_the_resume(void)
+{
+	memset(rig.session->info.uuid, 7, sizeof(rig.session->info.uuid));
+	memset(rig.rh.volume.uuid, 7, sizeof(rig.rh.volume.uuid));
+	write_block(0, 1);
+	rig.rh.volume.size = 2 * RIG_SIZE;
+	lose();
+	rig_turn(20);
+	expect_done(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_resized);
+	TEST_ASSERT_EQUAL_UINT64(2 * RIG_SIZE, rig.size);
+	TEST_ASSERT_EQUAL_UINT64(2 * RIG_SIZE, rig.session->info.size);
+	lose();
+	rig_turn(20);
+	TEST_ASSERT_EQUAL_UINT(1, rig.n_resized);
+	rig_close();
+}
+
+static void test_new_size_with_another_verifier_is_stale(void)
+{
+	memset(rig.session->info.uuid, 7, sizeof(rig.session->info.uuid));
+	memset(rig.rh.volume.uuid, 7, sizeof(rig.rh.volume.uuid));
+	write_block(0, 1);
+	rig.rh.volume.size = 2 * RIG_SIZE;
+	rig.rh.volume.verifier++;
+	lose();
+	rig_turn(20);
+	expect_done(1, GANTRY_S_STALE);
+	TEST_ASSERT_EQUAL_INT(-ESTALE, rig.reason);
+	TEST_ASSERT_EQUAL_UINT(0, rig.n_resized);
+}
+
+/* Without a UUID, a volume of another size is another volume. */
 static void test_volume_of_another_size_is_stale(void)
 {
 	write_block(0, 1);
@@ -694,6 +727,8 @@ int main(void)
 	RUN_TEST(test_failed_attempts_become_less_frequent);
 	RUN_TEST(test_ios_fail_when_the_resume_time_expires);
 	RUN_TEST(test_session_is_not_resumed_beyond_the_last_epoch);
+	RUN_TEST(test_new_size_of_the_same_volume_is_reported_at_the_resume);
+	RUN_TEST(test_new_size_with_another_verifier_is_stale);
 	RUN_TEST(test_volume_of_another_size_is_stale);
 	RUN_TEST(test_other_path_is_tried_when_one_leads_to_another_volume);
 	RUN_TEST(test_session_ends_when_each_path_leads_to_another_volume);

@@ -66,6 +66,13 @@ static void on_unexported(void *arg, uint32_t handle)
 	close_in_event();
 }
 
+static void on_resized(void *arg, uint64_t size)
+{
+	(void)arg;
+	rig.n_resized++;
+	rig.size = size;
+}
+
 static void on_complete(void *self, struct gantry_io *io)
 {
 	struct gantry_engine_queue *queue = self;
@@ -94,6 +101,7 @@ int rig_open(uint32_t n_queues)
 	static const struct gantry_engine_events events = {.ready = on_ready,
 							   .pages = on_pages,
 							   .started = on_started,
+							   .resized = on_resized,
 							   .closed = on_closed,
 							   .exported = on_exported,
 							   .unexported = on_unexported};

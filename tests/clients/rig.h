@@ -39,6 +39,8 @@ struct rig {
 	uint32_t regions;                  /* limit of further regions */
 	unsigned n_exported, n_unexported; /* events of further regions */
 	uint32_t last_handle;              /* of the last such event */
+	unsigned n_resized;                /* events of a new size of the volume */
+	uint64_t size;                     /* of the last such event */
 	int ready_rc;                      /* if not 0, the callback `ready` returns it */
 	int close_when_ready, close_with_pages;
 	int close_in_event; /* close in the next `started`, `exported` or `unexported` */

@@ -199,6 +199,8 @@ ssize_t sim_disk_get(const char *path, void *bytes, size_t n, off_t offset);
 bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes);
 /* Set an attribute of a file. It is durable when the function returns. Returns 0 or -errno. */
 int sim_disk_put_attribute(const char *path, const char *name, const char *value);
+/* Append zeroes to a file. Returns 0 or -errno. */
+int sim_disk_grow(const char *path, uint64_t bytes);
 /* Exchange the files of two names. Returns 0 or -errno. */
 int sim_disk_swap(const char *a, const char *b);
 

@@ -505,6 +505,18 @@ int sim_disk_put_attribute(const char *path, const char *name, const char *value
 	return 0;
 }
 
+int sim_disk_grow(const char *path, uint64_t bytes)
+{
+	struct sim_place at;
+	int rc = sim_path_find(AT_FDCWD, path, false, &at);
+
+	if (rc == 0 && !at.inode)
+		rc = -ENOENT;
+	if (rc == 0)
+		sim_inode_grow(at.inode, at.inode->layers[SIM_SEEN].size + bytes);
+	return rc;
+}
+
 int sim_disk_swap(const char *a, const char *b)
 {
 	struct sim_place at_a, at_b;

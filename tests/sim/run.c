@@ -216,8 +216,8 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {
-		CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET, TARGET,  TARGET,
-		CLIENTS, GATEWAY, TARGET, DISK,    DISK,   DISK,   GATEWAY, TARGET};
+		CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET,  TARGET, TARGET, CLIENTS,
+		GATEWAY, TARGET,  DISK,   DISK,    DISK,   GATEWAY, TARGET, TARGET};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
@@ -275,6 +275,11 @@ static void inject(const struct sim_fault *fault)
 		kill_slot(slot, fault->down_ns);
 		sim_topology_exchange(fault->client % now->topology.n_targets);
 		event("the volume of %s is exchanged",
+		      sim_topology_store(fault->client % now->topology.n_targets));
+		break;
+	case SIM_GROW:
+		sim_topology_grow(fault->client % now->topology.n_targets);
+		event("the volume of %s grows",
 		      sim_topology_store(fault->client % now->topology.n_targets));
 		break;
 	case SIM_BLACKOUT:
@@ -645,6 +650,8 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 	for (uint32_t i = 0; i < s->n_faults; i++) {
 		unsigned slot = place_of(kind_here(s->faults[i].kind), s->faults[i].client);
 
+		if (s->faults[i].kind == SIM_GROW)
+			continue;
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
 		    s->faults[i].kind == SIM_BLACKOUT)
 			return 0;
@@ -654,6 +661,27 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		calm &= ~((1u | 1u << SIM_TARGETS) << (slot - TARGET));
 	}
 	return calm;
+}
+
+/* Whether a session can meet another volume, or a volume with another verifier. */
+static bool volumes_can_change(const struct sim_scenario *s)
+{
+	if (s->topology.exchanges || s->topology.memory || s->disk.sync_fails_one_in != 0 ||
+	    s->disk.write_fails_one_in != 0)
+		return true;
+	for (uint32_t i = 0; i < s->n_faults; i++)
+		if (s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
+			return true;
+	return false;
+}
+
+/* Returns a message if an operation ended with ESTALE without a cause, else NULL. */
+static const char *check_stale(const struct sim_scenario *s)
+{
+	for (int i = 0; i < SIM_OPS && !volumes_can_change(s); i++)
+		if (sim_judge_count((enum sim_op)i, SIM_R_STALE) != 0)
+			return "an operation failed with ESTALE, but no volume has changed";
+	return NULL;
 }
 
 void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
@@ -694,6 +722,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	read_volumes();
 	if (!outcome->verdict)
 		outcome->verdict = sim_judge_verdict();
+	if (!outcome->verdict)
+		outcome->verdict = check_stale(s);
 	if (!outcome->verdict)
 		outcome->verdict = sim_judge_calm(calm_volumes(s), calm_ns(s));
 	outcome->trace = sim_trace();

@@ -16,14 +16,12 @@
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",         "gateway killed",
-		"target killed",         "gateway stopped",
-		"target stopped",        "power cut of the target",
-		"power cut of all",      "volume exchanged",
-		"client without memory", "gateway without memory",
-		"target without memory", "disk killed",
-		"disk stopped",          "disk without memory",
-		"gateway hangs",         "target hangs"};
+		"client killed",          "gateway killed",        "target killed",
+		"gateway stopped",        "target stopped",        "power cut of the target",
+		"power cut of all",       "volume exchanged",      "client without memory",
+		"gateway without memory", "target without memory", "disk killed",
+		"disk stopped",           "disk without memory",   "gateway hangs",
+		"target hangs",           "volume grows"};
 
 	return names[kind];
 }
@@ -302,6 +300,26 @@ static void draw_hang(struct sim_scenario *s)
 		hang_during_io(s);
 }
 
+/*
+ * Let the file of a volume grow, often while a process is down. If the targets form one volume,
+ * only the last can grow. Called last, with a separate sequence of numbers.
+ */
+static void draw_growth(struct sim_scenario *s)
+{
+	const struct sim_topology *t = &s->topology;
+
+	sim_begin(s->seed ^ 0x960);
+	if (s->n_faults == SIM_FAULTS || t->shape == SIM_EMBEDDED || t->memory || sim_draw(6) != 0)
+		return;
+	s->faults[s->n_faults] = (struct sim_fault){
+		.kind = SIM_GROW,
+		.client = t->spans ? SIM_TARGETS - 1 : sim_draw(t->n_targets),
+		.at_ns = s->n_faults != 0 && sim_draw(4) != 0
+				 ? s->faults[sim_draw(s->n_faults)].at_ns + draw_time(MS / 16, 4)
+				 : draw_time(MS / 16, 9)};
+	s->n_faults++;
+}
+
 void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 {
 	sim_begin(seed);
@@ -335,6 +353,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_guest(s);
 	sim_topology_add_paths(s);
 	draw_hang(s);
+	draw_growth(s);
 }
 
 /* -- leaving out -- */

@@ -34,6 +34,8 @@ enum sim_fault_kind {
 	/* no thread of the process runs; drawn after all other draws by scenario.c */
 	SIM_HANG_GATEWAY,
 	SIM_HANG_TARGET,
+	/* the file of the volume becomes larger; also drawn after all other draws */
+	SIM_GROW,
 	SIM_FAULT_KINDS
 };
 

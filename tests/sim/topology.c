@@ -576,6 +576,12 @@ static void make_volume(uint32_t volume, uint32_t margin, bool has_uuid, bool sp
 		sim_fail("%s cannot be created", path);
 }
 
+void sim_topology_grow(uint32_t target)
+{
+	if (sim_disk_grow(sim_topology_volume(target), (1 + sim_draw(4)) * SIM_BLOCK) != 0)
+		sim_fail("the volume of target %u cannot grow", target);
+}
+
 void sim_topology_exchange(uint32_t target)
 {
 	if (sim_disk_swap(sim_topology_volume(target), sim_topology_volume(target + SIM_TARGETS)) !=

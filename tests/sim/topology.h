@@ -103,6 +103,8 @@ uint32_t sim_topology_block(const struct sim_scenario *s, uint32_t volume, uint3
 const char *sim_topology_volume(uint32_t volume);
 /* Returns the path of the configuration of target 0 or 1. */
 const char *sim_topology_store(uint32_t target);
+/* Append a few blocks to the volume of this target. */
+void sim_topology_grow(uint32_t target);
 /* Exchange the two volumes of this target. */
 void sim_topology_exchange(uint32_t target);
 /* Create the configurations and volumes of a run. */

@@ -96,7 +96,7 @@ paths_learn_it() { # FIRST - growth is reported on the first path, and on the ot
 	stop bridge bridge3 store
 }
 
-two_targets_ignore_it() { # MODE
+two_targets() { # MODE - start a gateway with the target of the file, and another one
 	need memory
 	processes
 	more_roles="store2 = { role = \"target\"; listen = { device = \"back\"; name = \"other\"; };
@@ -106,6 +106,10 @@ two_targets_ignore_it() { # MODE
 	serve store2
 	serve store
 	serve bridge --set "roles.bridge.mode=$1"
+}
+
+two_targets_ignore_it() { # MODE
+	two_targets "$1"
 	forever
 	truncate -s 8M "$dir/volume"
 	logged bridge 'target 0: the new size of 8388608 bytes is ignored: the volume has several targets'
@@ -121,4 +125,19 @@ two_targets_ignore_it() { # MODE
 
 @test "a gateway that stripes two targets ignores it, and names the target" {
 	two_targets_ignore_it stripe
+}
+
+@test "a session ends if the first of two targets has grown when it resumes" {
+	connect_options='resume = "30s"; timeout = "300ms";'
+	two_targets concat
+	forever
+	truncate -s 8M "$dir/volume"
+	logged bridge 'target 0: the new size of 8388608 bytes is ignored'
+	slay bridge
+	serve bridge
+	finish load
+	[ "$status" -eq 1 ]
+	says load 'another volume \(uuid='
+	holds "$dir/load.json" '.roles.load.errors.STALE > 0'
+	stop bridge store store2
 }
