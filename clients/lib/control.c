@@ -95,11 +95,22 @@ static int on_ready(void *arg, const struct gantry_volume_info *info)
 	return 0;
 }
 
+static void report_change(const struct gantry_volume *volume)
+{
+	struct gantry_volume_info info;
+
+	if (!volume->attr.changed)
+		return;
+	gantry_volume_get_info(volume, &info);
+	volume->attr.changed(volume->attr.changed_arg, &info);
+}
+
 static void on_resized(void *arg, uint64_t size)
 {
 	struct gantry_volume *volume = arg;
 
 	__atomic_store_n(&volume->info.size, size, __ATOMIC_RELAXED);
+	report_change(volume);
 }
 
 static void on_verifier_changed(void *arg, uint64_t verifier)
@@ -107,6 +118,7 @@ static void on_verifier_changed(void *arg, uint64_t verifier)
 	struct gantry_volume *volume = arg;
 
 	__atomic_store_n(&volume->verifier, verifier, __ATOMIC_RELAXED);
+	report_change(volume);
 }
 
 static void on_started(void *arg)

@@ -34,7 +34,7 @@
 enum gc_state { GC_LOADING, GC_OPEN, GC_LOST, GC_ENDED };
 
 struct gantry_volume {
-	struct gantry_volume_attr attr; /* only buffer_bytes, memories and reserved can be 0 */
+	struct gantry_volume_attr attr; /* as given, but queues and depth are not 0 */
 	unsigned forks;                 /* gc_forks() at the time of the open */
 
 	char *uri, *file, *role; /* the volume to open: `uri`; if that is NULL, `role` of `file` */

@@ -47,6 +47,22 @@ struct gantry_queue;
 struct gantry_memory;
 
 /*
+ * Callback: size or verifier of a volume has changed. It must return: neither an exception nor
+ * longjmp(3) may leave it. It must not block, nor call functions of the library for this volume,
+ * except gantry_volume_get_info(), nor take a lock that a thread holds during
+ * gantry_memory_register(), gantry_memory_deregister() or gantry_volume_close().
+ *
+ * arg     changed_arg
+ * info    properties of the volume, of which the size and the verifier can be new; valid during the
+ *         call
+ * thread  internal thread of the volume, with all signals blocked. It handles no other event until
+ *         the callback returns. First call: possibly before gantry_volume_open() returns. Last
+ *         call: before gantry_volume_close() returns 0
+ * since   GANTRY_1.2
+ */
+typedef void gantry_changed_fn(void *arg, const struct gantry_volume_info *info);
+
+/*
  * Parameters of gantry_volume_open(). A field that is 0 selects its default. Initialise with
  * GANTRY_VOLUME_ATTR_INIT, so that fields of later versions are 0.
  */
@@ -65,12 +81,14 @@ struct gantry_volume_attr {
 	 * server accepts its max_regions less one
 	 */
 	uint32_t memories;
-	uint32_t reserved; /* 0 */
+	uint32_t reserved;          /* 0 */
+	gantry_changed_fn *changed; /* default NULL: no calls */
+	void *changed_arg;
 };
 
 #define GANTRY_VOLUME_ATTR_INIT \
 	{ \
-		sizeof(struct gantry_volume_attr), 0, 0, 0, 0, 0, 0 \
+		sizeof(struct gantry_volume_attr), 0, 0, 0, 0, 0, 0, NULL, NULL \
 	}
 
 /*
@@ -147,8 +165,8 @@ int gantry_volume_give_up(struct gantry_volume *volume);
  *
  * All of them except the verifier and the size stay the same while the volume is open. The verifier
  * changes when the session resumes and acknowledged writes that were not flushed might be lost. The
- * size changes when the store grows or shrinks, within about a second; IO beyond the new end fails
- * with -ERANGE.
+ * size changes when the store grows or shrinks, within about a second or when the session resumes;
+ * IO beyond the new end fails with -ERANGE. `changed` of the attributes reports both.
  *
  * info      out: the properties
  * thread    any

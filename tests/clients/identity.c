@@ -21,12 +21,16 @@ static struct gantry_volume *volume;
 static struct gantry_queue *queue;
 static char path[128], backend[256];
 static uint8_t data[BLOCK];
+static uint64_t seen_size, seen_verifier; /* of the last call of on_changed() */
+static unsigned n_changes;
+static void *seen_arg;
 
 void setUp(void)
 {
 	volume = NULL;
 	queue = NULL;
 	path[0] = '\0';
+	n_changes = 0;
 	memset(data, 'x', sizeof(data));
 }
 
@@ -37,6 +41,20 @@ void tearDown(void)
 	served_finish(&queue, &volume);
 }
 
+/* The thread of the volume calls it. */
+static void on_changed(void *arg, const struct gantry_volume_info *info)
+{
+	seen_arg = arg;
+	__atomic_store_n(&seen_size, info->size, __ATOMIC_RELAXED);
+	__atomic_store_n(&seen_verifier, info->verifier, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&n_changes, 1, __ATOMIC_RELEASE);
+}
+
+static unsigned count_changes(void)
+{
+	return __atomic_load_n(&n_changes, __ATOMIC_ACQUIRE);
+}
+
 static struct served_options options(void)
 {
 	return (struct served_options){.connect = "resume = \"50s\";",
@@ -45,13 +63,16 @@ static struct served_options options(void)
 
 static void serve(void)
 {
+	struct gantry_volume_attr attr = GANTRY_VOLUME_ATTR_INIT;
 	struct served_options o = options();
 	int rc;
 
 	served_conf(&o);
 	served_start("store");
 	served_start("bridge");
-	rc = gantry_volume_open_role(served_file, "load", NULL, &volume);
+	attr.changed = on_changed;
+	attr.changed_arg = data;
+	rc = gantry_volume_open_role(served_file, "load", &attr, &volume);
 	TEST_ASSERT_EQUAL_INT_MESSAGE(0, rc, gantry_error());
 	TEST_ASSERT_EQUAL_INT(0, gantry_queue_open(volume, &queue));
 }
@@ -145,6 +166,7 @@ static void test_a_file_whose_target_was_killed_has_lost_nothing(void)
 	TEST_ASSERT_NOT_EQUAL(0, was);
 	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(NULL));
 	TEST_ASSERT_EQUAL_HEX64(was, verifier());
+	TEST_ASSERT_EQUAL_UINT(0, count_changes());
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 }
 
@@ -162,6 +184,8 @@ static void test_one_flush_fails_when_unflushed_writes_may_be_lost(void)
 	was = verifier();
 	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(raise_generation));
 	TEST_ASSERT_NOT_EQUAL(was, verifier());
+	TEST_ASSERT_EQUAL_UINT(1, count_changes());
+	TEST_ASSERT_EQUAL_HEX64(verifier(), seen_verifier);
 	TEST_ASSERT_EQUAL_INT(-EIO, served_flush(queue));
 	TEST_ASSERT_EQUAL_INT(0, served_flush(queue));
 	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, 0));
@@ -176,26 +200,43 @@ static uint64_t size(void)
 	return info.size;
 }
 
-static void resize_to(off_t bytes)
+/* Wait for call n of on_changed(), and expect that it reports this size. */
+static void expect_size(unsigned n, uint64_t bytes)
 {
-	uint64_t end = served_ms() + 60000;
+	const uint64_t end = served_ms() + 60000;
 
-	TEST_ASSERT_EQUAL_INT(0, truncate(path, bytes));
-	while (size() != (uint64_t)bytes && served_ms() < end)
+	while (count_changes() < n && served_ms() < end)
 		poll(NULL, 0, 5);
+	TEST_ASSERT_EQUAL_UINT(n, count_changes());
+	TEST_ASSERT_EQUAL_PTR(data, seen_arg);
+	TEST_ASSERT_EQUAL_UINT64(bytes, seen_size);
 	TEST_ASSERT_EQUAL_UINT64(bytes, size());
 }
 
-static void test_the_size_follows_the_file(void)
+static void resize_to(off_t bytes)
 {
-	const uint64_t beyond = 1 << 20;
+	const unsigned before = count_changes();
 
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, bytes));
+	expect_size(before + 1, (uint64_t)bytes);
+}
+
+/* The volume has the size of its file: the backend has no option `size`. */
+static void serve_whole_file(void)
+{
 	served_begin(NULL);
 	snprintf(path, sizeof(path), "%s/volume.img", served_dir);
 	snprintf(backend, sizeof(backend),
 		 "type = \"file\"; path = \"%s\"; direct = false; lock_wait = \"30s\";", path);
 	make_file();
 	serve();
+}
+
+static void test_the_size_follows_the_file(void)
+{
+	const uint64_t beyond = 1 << 20;
+
+	serve_whole_file();
 	TEST_ASSERT_EQUAL_UINT64(beyond, size());
 	TEST_ASSERT_EQUAL_INT(-ERANGE, served_write(queue, data, BLOCK, beyond));
 	resize_to(2 << 20);
@@ -207,6 +248,29 @@ static void test_the_size_follows_the_file(void)
 	TEST_ASSERT_EQUAL_INT(0, served_read(queue, data, BLOCK, 0));
 }
 
+static void grow_file(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, 2 << 20));
+}
+
+static void shrink_file(void)
+{
+	TEST_ASSERT_EQUAL_INT(0, truncate(path, BLOCK));
+}
+
+static void test_the_size_changes_while_the_session_is_lost(void)
+{
+	const uint64_t end = 1 << 20;
+
+	serve_whole_file();
+	TEST_ASSERT_EQUAL_INT(0, write_across_the_death_of_the_target(grow_file));
+	expect_size(1, 2 << 20);
+	TEST_ASSERT_EQUAL_INT(0, served_write(queue, data, BLOCK, end));
+	TEST_ASSERT_EQUAL_INT(-ERANGE, write_across_the_death_of_the_target(shrink_file));
+	expect_size(2, BLOCK);
+	TEST_ASSERT_EQUAL_INT(0, served_read(queue, data, BLOCK, 0));
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
@@ -215,5 +279,6 @@ int main(void)
 	RUN_ROUNDS(test_a_file_whose_target_was_killed_has_lost_nothing);
 	RUN_ROUNDS(test_one_flush_fails_when_unflushed_writes_may_be_lost);
 	RUN_ROUNDS(test_the_size_follows_the_file);
+	RUN_ROUNDS(test_the_size_changes_while_the_session_is_lost);
 	return UNITY_END();
 }
