@@ -21,11 +21,12 @@
 #define FILE_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <gantry/backend.h>
+
+#include "../common/task_thread.h"
 
 #define FILE_MAX_IO (16u << 20)
 #define FILE_BOUNCE_BYTES (128u << 10) /* limit of a data step through a bounce buffer */
@@ -120,6 +121,7 @@ enum file_step {
 
 /* One IO in progress. */
 struct file_request {
+	struct task task; /* of the finder; first, for file_request_of() */
 	struct gantry_io *io;
 	struct file_request *next; /* next request in the list that has the request */
 	ssize_t result;            /* of the step that another thread has executed */
@@ -138,6 +140,11 @@ struct file_request {
 	uint64_t offset;
 	uint32_t length;
 };
+
+static inline struct file_request *file_request_of(struct task *task)
+{
+	return (struct file_request *)task;
+}
 
 struct file_lane {
 	struct file_store *store;
@@ -253,31 +260,17 @@ ssize_t file_extents_find(const struct file_store *store, const struct file_requ
 
 /*
  * A thread that executes FILE_STEP_EXTENTS for one lane, because io_uring has no such operation.
- * Requests pass in both directions through lists that one side extends, and the other side takes
- * as a whole.
+ * Its tasks are requests.
  */
 struct file_finder {
 	const struct file_store *store;
 	int event_fd; /* eventfd that wakes the lane */
-	int ends;
-	pthread_t thread;
-	sem_t wake;                       /* one post for each request, and one for the end */
-	struct file_request *todo, *done; /* __atomic */
+	struct task_thread thread;
+	struct task *done; /* executed requests, which have `result` */
 };
 
 /* Start the thread. Returns 0 or -errno. Control thread. */
 int file_finder_start(struct file_finder *finder);
-/* End the thread, which has no request. Control thread. */
-void file_finder_stop(struct file_finder *finder);
-/* Pass a request to the thread. Lane's thread. */
-void file_finder_issue(struct file_finder *finder, struct file_request *request);
-/* Returns true if file_finder_take() would return a request. Lane's thread. */
-static inline int file_finder_is_ready(const struct file_finder *finder)
-{
-	return __atomic_load_n(&finder->done, __ATOMIC_RELAXED) != NULL;
-}
-/* Take all executed requests: a list, whose members have `result`. Lane's thread. */
-struct file_request *file_finder_take(struct file_finder *finder);
 
 /* file_request.c */
 

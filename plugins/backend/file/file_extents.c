@@ -4,7 +4,6 @@
  * lane on io_uring.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -71,70 +70,17 @@ ssize_t file_extents_find(const struct file_store *store, const struct file_requ
 	return 0;
 }
 
-static void push(struct file_request **list, struct file_request *r)
-{
-	r->next = __atomic_load_n(list, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(list, &r->next, r, 1, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
-}
-
-static struct file_request *take_all(struct file_request **list)
-{
-	return __atomic_exchange_n(list, NULL, __ATOMIC_ACQUIRE);
-}
-
-static void *finder_main(void *arg)
+static void execute(void *arg, struct task *task)
 {
 	struct file_finder *finder = arg;
+	struct file_request *request = file_request_of(task);
 
-	for (;;) {
-		struct file_request *next, *r;
-
-		while (sem_wait(&finder->wake) != 0)
-			;
-		r = take_all(&finder->todo);
-		if (!r && __atomic_load_n(&finder->ends, __ATOMIC_ACQUIRE))
-			return NULL;
-		for (; r; r = next) {
-			next = r->next;
-			r->result = file_extents_find(finder->store, r);
-			push(&finder->done, r);
-			eventfd_write(finder->event_fd, 1);
-		}
-	}
+	request->result = file_extents_find(finder->store, request);
+	task_push(&finder->done, task);
+	eventfd_write(finder->event_fd, 1);
 }
 
 int file_finder_start(struct file_finder *finder)
 {
-	sigset_t all, before;
-	int rc;
-
-	sem_init(&finder->wake, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&finder->thread, NULL, finder_main, finder);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc != 0)
-		sem_destroy(&finder->wake);
-	return -rc;
-}
-
-void file_finder_stop(struct file_finder *finder)
-{
-	__atomic_store_n(&finder->ends, 1, __ATOMIC_RELEASE);
-	sem_post(&finder->wake);
-	pthread_join(finder->thread, NULL);
-	sem_destroy(&finder->wake);
-}
-
-void file_finder_issue(struct file_finder *finder, struct file_request *request)
-{
-	push(&finder->todo, request);
-	sem_post(&finder->wake);
-}
-
-struct file_request *file_finder_take(struct file_finder *finder)
-{
-	return take_all(&finder->done);
+	return task_thread_start(&finder->thread, execute, finder);
 }

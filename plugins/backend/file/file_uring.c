@@ -115,7 +115,7 @@ static void uring_stop(struct file_lane *lane)
 	struct ring *ring = lane->engine;
 
 	if (!lane->store->is_device)
-		file_finder_stop(&ring->finder);
+		task_thread_stop(&ring->finder.thread);
 	/*
 	 * The kernel tears down a ring in the background. Until then a ring that still has the
 	 * file keeps a device open with O_EXCL, and the next owner gets EBUSY.
@@ -181,7 +181,7 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 	struct io_uring_sqe *sqe;
 
 	if (request->step == FILE_STEP_EXTENTS) {
-		file_finder_issue(&ring->finder, request);
+		task_thread_add(&ring->finder.thread, &request->task);
 		return;
 	}
 	sqe = io_uring_get_sqe(&ring->uring);
@@ -198,12 +198,14 @@ static void uring_issue(struct file_lane *lane, struct file_request *request)
 /* Complete the requests that the finder has executed. Returns how many. */
 static unsigned take_found(struct file_lane *lane, struct ring *ring)
 {
-	struct file_request *next, *r = file_finder_take(&ring->finder);
+	struct task *next, *task = task_take_all(&ring->finder.done);
 	unsigned n = 0;
 
-	for (; r; r = next, n++) {
-		next = r->next;
-		file_step_done(lane, r, r->result);
+	for (; task; task = next, n++) {
+		struct file_request *request = file_request_of(task);
+
+		next = task->next;
+		file_step_done(lane, request, request->result);
 	}
 	return n;
 }
@@ -214,7 +216,7 @@ static int uring_poll(struct file_lane *lane)
 	struct io_uring_cqe *cqes[BATCH];
 	unsigned n, n_found = 0;
 
-	if (gantry_unlikely(file_finder_is_ready(&ring->finder)))
+	if (gantry_unlikely(task_is_waiting(&ring->finder.done)))
 		n_found = take_found(lane, ring);
 	if (ring->n_pending)
 		flush_pending(ring);
@@ -251,7 +253,7 @@ static int uring_arm(struct file_lane *lane)
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return ring->n_pending || io_uring_cq_ready(&ring->uring) ||
-	       file_finder_is_ready(&ring->finder);
+	       task_is_waiting(&ring->finder.done);
 }
 
 static int uring_fd(struct file_lane *lane)

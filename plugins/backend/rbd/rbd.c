@@ -246,7 +246,7 @@ static void close_store(void *backend)
 {
 	struct rbd_store *store = backend;
 
-	rbd_finder_stop(store);
+	task_thread_stop(&store->finder.thread);
 	rbd_keeper_stop(store);
 	rbd_client_close(&store->client);
 	pthread_mutex_destroy(&store->mutex);

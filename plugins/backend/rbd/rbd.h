@@ -44,7 +44,6 @@
 #define RBD_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -52,6 +51,8 @@
 #include <rbd/librbd.h>
 
 #include <gantry/backend.h>
+
+#include "../common/task_thread.h"
 
 #define RBD_MAX_IO (16u << 20)
 #define RBD_MAX_REQUESTS 4096u     /* limit of requests per lane */
@@ -98,10 +99,7 @@ LIST_HEAD(rbd_lanes, rbd_lane);
 
 /* The thread that executes GANTRY_OP_EXTENTS. Its requests count as in flight for their lanes. */
 struct rbd_finder {
-	pthread_t thread;
-	sem_t wake;
-	struct rbd_request *todo; /* newest first; __atomic */
-	int ends;                 /* __atomic */
+	struct task_thread thread;
 	uint8_t has_data[RBD_DIFF_BLOCKS];
 };
 
@@ -135,15 +133,21 @@ enum rbd_step {
 };
 
 struct rbd_request {
+	struct task task; /* of the finder, or in `done` of the lane; first, for rbd_request_of() */
 	struct rbd_lane *lane;
 	struct gantry_io *io;
-	struct rbd_request *next; /* next request in the list that has the request */
+	struct rbd_request *next; /* in the list `free` or `held` of the lane */
 	uint64_t start_ns;        /* when the host submitted it */
 	uint64_t end_ns;          /* when it fails if it still waits: held, or for the finder */
 	int64_t result;           /* of the step: bytes, 0, -errno or RBD_NOT_EXECUTED */
 	uint8_t step;             /* enum rbd_step */
 	uint8_t issued;           /* __atomic: 1 from the issue to the callback of librbd */
 };
+
+static inline struct rbd_request *rbd_request_of(struct task *task)
+{
+	return (struct rbd_request *)task;
+}
 
 struct rbd_lane {
 	struct rbd_store *store;
@@ -155,8 +159,7 @@ struct rbd_lane {
 	int epoll_fd;         /* has the two below */
 	int event_fd, timer_fd;
 	/* what threads of librbd write, in a cache line of its own */
-	struct rbd_request *done
-		__attribute__((aligned(GANTRY_CACHE_LINE))); /* newest first; __atomic */
+	struct task *done __attribute__((aligned(GANTRY_CACHE_LINE)));
 	int armed;     /* __atomic: write to event_fd after the next push */
 	int in_flight; /* __atomic: issued requests that rbd_lane_push() has not returned */
 };
@@ -190,14 +193,12 @@ void rbd_keeper_failed(struct rbd_store *store, int error);
 
 /* -- rbd_extents.c -- */
 
-int rbd_finder_start(struct rbd_store *store);
-/* No request may be in flight. */
-void rbd_finder_stop(struct rbd_store *store);
 /*
- * Execute GANTRY_OP_EXTENTS, and return the request by rbd_lane_push(): with RBD_NOT_EXECUTED if
- * the state is not OPEN any more. The lane has counted the request as in flight.
+ * Start the finder, a thread whose tasks are requests with GANTRY_OP_EXTENTS. It returns each by
+ * rbd_lane_push(): with RBD_NOT_EXECUTED if the state is not OPEN any more. The lane has counted
+ * the request as in flight. Returns 0 or -errno.
  */
-void rbd_finder_issue(struct rbd_store *store, struct rbd_request *r);
+int rbd_finder_start(struct rbd_store *store);
 
 /* -- rbd_lane.c -- */
 

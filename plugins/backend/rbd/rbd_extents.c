@@ -6,7 +6,6 @@
  * A diff first waits for the writes in flight, so it includes each write that has completed.
  */
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "rbd.h"
@@ -100,7 +99,7 @@ static int64_t find(struct rbd_store *store, const struct gantry_io *io)
 }
 
 /* Fail a request that is past its deadline: executing it would delay the requests behind it. */
-static int64_t execute(struct rbd_store *store, const struct rbd_request *r)
+static int64_t find_in_time(struct rbd_store *store, const struct rbd_request *r)
 {
 	int64_t result;
 
@@ -114,74 +113,15 @@ static int64_t execute(struct rbd_store *store, const struct rbd_request *r)
 	return result;
 }
 
-/* Returns the requests, oldest first. */
-static struct rbd_request *take_all(struct rbd_finder *finder)
+static void execute(void *arg, struct task *task)
 {
-	struct rbd_request *r = __atomic_exchange_n(&finder->todo, NULL, __ATOMIC_ACQUIRE), *next;
-	struct rbd_request *list = NULL;
+	struct rbd_request *r = rbd_request_of(task);
 
-	for (; r; r = next) {
-		next = r->next;
-		r->next = list;
-		list = r;
-	}
-	return list;
-}
-
-static void *finder_main(void *arg)
-{
-	struct rbd_store *store = arg;
-	struct rbd_finder *finder = &store->finder;
-
-	for (;;) {
-		struct rbd_request *next, *r;
-
-		while (sem_wait(&finder->wake) != 0)
-			;
-		r = take_all(finder);
-		if (!r && __atomic_load_n(&finder->ends, __ATOMIC_ACQUIRE))
-			return NULL;
-		for (; r; r = next) {
-			next = r->next;
-			r->result = execute(store, r);
-			rbd_lane_push(r);
-		}
-	}
+	r->result = find_in_time(arg, r);
+	rbd_lane_push(r);
 }
 
 int rbd_finder_start(struct rbd_store *store)
 {
-	struct rbd_finder *finder = &store->finder;
-	sigset_t all, before;
-	int rc;
-
-	sem_init(&finder->wake, 0, 0);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&finder->thread, NULL, finder_main, store);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc != 0)
-		sem_destroy(&finder->wake);
-	return -rc;
-}
-
-void rbd_finder_stop(struct rbd_store *store)
-{
-	struct rbd_finder *finder = &store->finder;
-
-	__atomic_store_n(&finder->ends, 1, __ATOMIC_RELEASE);
-	sem_post(&finder->wake);
-	pthread_join(finder->thread, NULL);
-	sem_destroy(&finder->wake);
-}
-
-void rbd_finder_issue(struct rbd_store *store, struct rbd_request *r)
-{
-	struct rbd_finder *finder = &store->finder;
-
-	r->next = __atomic_load_n(&finder->todo, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&finder->todo, &r->next, r, 1, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED))
-		;
-	sem_post(&finder->wake);
+	return task_thread_start(&store->finder.thread, execute, store);
 }

@@ -86,12 +86,8 @@ static int changes_image(const struct rbd_request *r)
 void rbd_lane_push(struct rbd_request *r)
 {
 	struct rbd_lane *lane = r->lane;
-	struct rbd_request *head = __atomic_load_n(&lane->done, __ATOMIC_RELAXED);
 
-	do
-		r->next = head;
-	while (!__atomic_compare_exchange_n(&lane->done, &head, r, 1, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED));
+	task_push(&lane->done, &r->task);
 	rbd_lane_wake(lane);
 	__atomic_fetch_sub(&lane->in_flight, 1, __ATOMIC_RELEASE);
 }
@@ -165,7 +161,7 @@ static void issue(struct rbd_lane *lane, struct rbd_request *r)
 	}
 	if (gantry_unlikely(r->io->opcode == GANTRY_OP_EXTENTS)) {
 		limit_wait(lane, r);
-		rbd_finder_issue(store, r);
+		task_thread_add(&store->finder.thread, &r->task);
 		return;
 	}
 	rc = rbd_aio_create_completion(r, rbd_lane_done, &completion);
@@ -266,22 +262,16 @@ static int poll_held(struct rbd_lane *lane)
 
 int rbd_lane_poll(struct rbd_lane *lane)
 {
-	struct rbd_request *r, *next, *list = NULL;
+	struct task *task, *next;
 	int n = 0;
 
 	if (gantry_unlikely(lane->held != NULL))
 		n = poll_held(lane);
-	if (!__atomic_load_n(&lane->done, __ATOMIC_RELAXED))
+	if (!task_is_waiting(&lane->done))
 		return n;
-	r = __atomic_exchange_n(&lane->done, NULL, __ATOMIC_ACQUIRE);
-	for (; r; r = next) { /* oldest first */
-		next = r->next;
-		r->next = list;
-		list = r;
-	}
-	for (r = list; r; r = next, n++) {
-		next = r->next;
-		step_done(lane, r);
+	for (task = task_take_all(&lane->done); task; task = next, n++) {
+		next = task->next;
+		step_done(lane, rbd_request_of(task));
 	}
 	return n;
 }
@@ -303,7 +293,7 @@ int rbd_lane_arm(struct rbd_lane *lane)
 	 * sees the store of the other.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&lane->done, __ATOMIC_RELAXED))
+	if (task_is_waiting(&lane->done))
 		return 1;
 	if (gantry_unlikely(lane->held != NULL)) {
 		uint64_t end = lane->held_end_ns, time = now(lane);
