@@ -2,15 +2,29 @@
 /* hostile_frame.c - malformed, misplaced and forged frames on the control socket. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "conform/hostile.h"
 
 static struct comch_frame frame;
+static void (*after_connect)(int fd); /* NULL: nothing happens after connect() */
+
+/* Replaces connect(2), also for the plugin: a case can act before the client sends HELLO. */
+__attribute__((visibility("default"))) int connect(int fd, const struct sockaddr *addr,
+						   socklen_t len)
+{
+	int rc = (int)syscall(SYS_connect, fd, addr, len);
+
+	if (rc == 0 && after_connect)
+		after_connect(fd);
+	return rc;
+}
 
 static const void *head(uint32_t magic, uint16_t version, uint16_t type, uint32_t length)
 {
@@ -312,20 +326,53 @@ static void client_is_refused_with(const char *text)
 	rig_disconnect(&rig.a);
 }
 
-static void half_open_connections_of_a_user_are_bounded(void)
-{
-	int mine[64];
-	char text[80];
+#define HALF_OPEN 64u /* most half-open connections of a user */
+#define REFUSAL 80u   /* bytes of a text */
 
-	snprintf(text, sizeof(text),
-		 "busy: limit of half-open connections=64 reached by uid %u: close connections",
-		 getuid());
+/* Open as many connections as a user may have half-open. text: out: how a further one is refused */
+static void reach_half_open_limit(int mine[HALF_OPEN], char text[REFUSAL])
+{
+	snprintf(text, REFUSAL,
+		 "busy: limit of half-open connections=%u reached by uid %u: close connections",
+		 HALF_OPEN, getuid());
 	rig_listen("vol");
-	for (int i = 0; i < 64; i++) {
+	for (unsigned i = 0; i < HALF_OPEN; i++) {
 		evil_connect(0);
 		mine[i] = evil.fd;
 	}
 	rig_settle();
+}
+
+static void wait_until_refused(int fd)
+{
+	struct pollfd hangup = {.fd = fd, .events = POLLRDHUP};
+
+	after_connect = NULL;
+	for (int i = 0; i < 60000 && poll(&hangup, 1, 1) == 0; i++)
+		rig_settle();
+	TEST_ASSERT_TRUE(hangup.revents & POLLRDHUP);
+}
+
+/* The server has refused the client and closed the socket before the client sends HELLO. */
+static void reason_of_a_refusal_before_hello_is_kept(void)
+{
+	int mine[HALF_OPEN];
+	char text[REFUSAL];
+
+	reach_half_open_limit(mine, text);
+	after_connect = wait_until_refused;
+	client_is_refused_with(text);
+	for (unsigned i = 0; i < HALF_OPEN; i++)
+		close(mine[i]);
+	rig_settle();
+}
+
+static void half_open_connections_of_a_user_are_bounded(void)
+{
+	int mine[HALF_OPEN];
+	char text[REFUSAL];
+
+	reach_half_open_limit(mine, text);
 	for (int i = 0; i < 3; i++) {
 		evil_connect(0);
 		refused_with(text);
@@ -337,7 +384,7 @@ static void half_open_connections_of_a_user_are_bounded(void)
 	rig_start_connect("vol");
 	rig_until(rig.a.n_connected, 1);
 	TEST_ASSERT_NULL(rig.ops->refusal(rig.a.conn));
-	for (int i = 1; i < 64; i++)
+	for (unsigned i = 1; i < HALF_OPEN; i++)
 		close(mine[i]);
 	rig_settle();
 }
@@ -479,6 +526,7 @@ void frame_attacks(void)
 	RUN_TEST(half_open_connections_end);
 	RUN_TEST(client_sends_refused_before_hello);
 	RUN_TEST(client_sends_refused_after_hello);
+	RUN_TEST(reason_of_a_refusal_before_hello_is_kept);
 	RUN_TEST(half_open_connections_of_a_user_are_bounded);
 	RUN_TEST(connections_that_ended_do_not_count);
 	RUN_TEST(a_full_backlog_is_no_missing_listener);

@@ -581,12 +581,14 @@ int comch_connect(void *device, const char *service, const struct gantry_conn_ev
 	if (!rc) {
 		hello_init(conn, &hello);
 		rc = comch_out_send(conn, &hello, NULL, 0);
+		if (rc == -ENOTCONN) /* the server has closed the socket: read its reason */
+			rc = 0;
 		gantry_count(dev->connections, 1);
 	}
 	if (rc) { /* `closed` reports the error in the next progress */
 		close_socket(conn);
 		conn->state = COMCH_S_FAILED;
-		conn->reason = rc == -ENOTCONN ? -ECONNREFUSED : rc;
+		conn->reason = rc;
 		if (rc == -EBUSY)
 			set_refusal(conn, "busy: the backlog of the listener is full: try again");
 		comch_device_kick(dev);
