@@ -115,6 +115,8 @@ int gn_engine_reclaim(struct gantry_engine_queue *queue);
 /* Control thread. */
 int gn_engine_queue_init(struct gantry_engine *session, uint32_t index);
 void gn_engine_queue_fini(struct gantry_engine_queue *queue);
+/* Let the stages of the queue see the size in session->info. */
+void gn_engine_queue_resize(struct gantry_engine_queue *queue);
 /* Create the descriptors and their chain. */
 int gn_engine_queue_make_chain(struct gantry_engine_queue *queue);
 /*

@@ -437,6 +437,19 @@ int gn_engine_queue_init(struct gantry_engine *session, uint32_t index)
 	return 0;
 }
 
+static void resize_on_lane(void *arg)
+{
+	struct gantry_engine_queue *queue = arg;
+
+	queue->session->rh->chain_resize(queue->chain, queue->session->info.size);
+}
+
+void gn_engine_queue_resize(struct gantry_engine_queue *queue)
+{
+	if (queue->chain)
+		queue->session->rh->lane_call(queue->lane, resize_on_lane, queue);
+}
+
 void gn_engine_queue_fini(struct gantry_engine_queue *queue)
 {
 	if (queue->chain)

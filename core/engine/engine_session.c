@@ -346,6 +346,8 @@ static void client_closed(void *arg, struct gantry_client *client, int reason, c
 void gn_engine_resized(struct gantry_engine *session, uint64_t size)
 {
 	session->info.size = size;
+	for (uint32_t i = 0; i < session->attr.n_queues; i++)
+		gn_engine_queue_resize(&session->queues[i]);
 	if (session->events->resized)
 		session->events->resized(session->arg, size);
 }

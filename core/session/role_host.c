@@ -243,6 +243,7 @@ void gn_role_fill_host(struct gn_role *role)
 		.poller_remove = rh_poller_remove,
 		.chain_create = rh_chain_create,
 		.chain_destroy = gn_chain_destroy,
+		.chain_resize = gn_chain_set_size,
 		.fanout_create = rh_fanout_create,
 		.fanout_destroy = gn_fanout_destroy,
 		.fanout_submit = gn_fanout_submit,

@@ -358,8 +358,6 @@ static inline uint64_t *gantry_stage_ctx(struct gantry_io *io)
 /*
  * gantry_stage_volume - get the volume that a descriptor addresses
  *
- * In a role that only connects, its size is that at the start of the session.
- *
  * returns  the volume, valid as long as the descriptor is in flight
  *          NULL: the owner of the chain does not know its volume
  * thread   lane's thread; in `submit` and `complete` of a stage

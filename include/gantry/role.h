@@ -277,6 +277,14 @@ struct gantry_role_host {
 	 * chain  of chain_create
 	 */
 	void (*chain_destroy)(struct gantry_chain *chain);
+	/*
+	 * Change the size of the volume that the descriptors of a chain address.
+	 *
+	 * chain   of chain_create with a volume
+	 * size    bytes
+	 * thread  lane's thread
+	 */
+	void (*chain_resize)(struct gantry_chain *chain, uint64_t size);
 
 	/*
 	 * Create memory that can be exported: a sealed memfd, zeroed.

@@ -250,6 +250,7 @@ static void test_new_size_of_the_same_volume_is_reported_at_the_resume(void)
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_resized);
 	TEST_ASSERT_EQUAL_UINT64(2 * RIG_SIZE, rig.size);
 	TEST_ASSERT_EQUAL_UINT64(2 * RIG_SIZE, rig.session->info.size);
+	TEST_ASSERT_EQUAL_UINT64(2 * RIG_SIZE, rig.rh.chain_size); /* stages see it */
 	lose();
 	rig_turn(20);
 	TEST_ASSERT_EQUAL_UINT(1, rig.n_resized);

@@ -317,6 +317,11 @@ static void chain_destroy(struct gantry_chain *chain)
 	free(chain);
 }
 
+static void chain_resize(struct gantry_chain *chain, uint64_t size)
+{
+	chain->rh->chain_size = size;
+}
+
 static int region_create(const struct gantry_role_host *pub, uint64_t bytes, int flags,
 			 struct gantry_region **region_p)
 {
@@ -649,6 +654,7 @@ void fake_role_init(struct fake_role_host *rh, struct fake_host *host, uint32_t 
 		.poller_remove = poller_remove,
 		.chain_create = chain_create,
 		.chain_destroy = chain_destroy,
+		.chain_resize = chain_resize,
 		.region_create = region_create,
 		.region_destroy = region_destroy,
 		.client_open = client_open,

@@ -93,7 +93,8 @@ struct fake_role_host {
 	unsigned n_regions, n_quarantined, n_chains, n_freed;
 	/* existing chains whose terminal is the hop that client_hop returned */
 	unsigned n_ends;
-	uint64_t turn_ns; /* the clock advances by this in each turn */
+	uint64_t chain_size; /* of the last chain_resize */
+	uint64_t turn_ns;    /* the clock advances by this in each turn */
 
 	struct {
 		void (*fn)(void *arg);
