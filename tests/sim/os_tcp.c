@@ -149,15 +149,26 @@ static void dispatch(const struct connection *conn, struct stream *stream, uint3
 	add_piece(conn, stream, end);
 }
 
+/* Returns how many of n bytes of the stream, from byte `at` on, follow each other in memory. */
+static uint32_t until_wrap(const struct stream *stream, uint64_t at, uint64_t n)
+{
+	const uint64_t left = stream->room - at % stream->room;
+
+	return (uint32_t)(n < left ? n : left);
+}
+
 static void copy_in(struct stream *stream, const struct msghdr *msg, uint32_t n)
 {
 	uint64_t at = stream->sent;
 
 	for (size_t i = 0; n; i++) {
 		const uint8_t *from = msg->msg_iov[i].iov_base;
+		uint64_t left = msg->msg_iov[i].iov_len < n ? msg->msg_iov[i].iov_len : n;
 
-		for (size_t k = 0; k < msg->msg_iov[i].iov_len && n; k++, n--)
-			stream->bytes[at++ % stream->room] = from[k];
+		for (uint32_t part; left; left -= part, n -= part, at += part, from += part) {
+			part = until_wrap(stream, at, left);
+			memcpy(stream->bytes + at % stream->room, from, part);
+		}
 	}
 }
 
@@ -165,9 +176,13 @@ static void copy_out(struct stream *stream, const struct msghdr *msg, uint32_t n
 {
 	for (size_t i = 0; n; i++) {
 		uint8_t *to = msg->msg_iov[i].iov_base;
+		uint64_t left = msg->msg_iov[i].iov_len < n ? msg->msg_iov[i].iov_len : n;
 
-		for (size_t k = 0; k < msg->msg_iov[i].iov_len && n; k++, n--)
-			to[k] = stream->bytes[stream->received++ % stream->room];
+		for (uint32_t part; left; left -= part, n -= part, to += part) {
+			part = until_wrap(stream, stream->received, left);
+			memcpy(to, stream->bytes + stream->received % stream->room, part);
+			stream->received += part;
+		}
 	}
 	while (stream->n && piece(stream, 0)->end <= stream->received) {
 		stream->first++;
