@@ -62,7 +62,10 @@ void evil_expect(enum comch_type type, struct comch_frame *frame, int *fds)
 		int none[8];
 
 		rig_settle();
-		TEST_ASSERT_EQUAL_INT_MESSAGE(1, poll(&p, 1, 10000), "the server says nothing");
+		/* a listener that pauses goes on when a thread of the device has closed sockets */
+		for (int i = 0; i < 1000 && poll(&p, 1, 10) == 0; i++)
+			rig_settle();
+		TEST_ASSERT_TRUE_MESSAGE(p.revents, "the server says nothing");
 		TEST_ASSERT_TRUE(recvmsg(evil.fd, &msg, 0) >= (ssize_t)sizeof(frame->head));
 		c = CMSG_FIRSTHDR(&msg);
 		if (c) {
