@@ -282,8 +282,8 @@ static void hang_during_io(struct sim_scenario *s)
 }
 
 /*
- * Draw a server that hangs for longer than its peers wait for a heartbeat. Called last, with a
- * separate sequence of numbers.
+ * Draw a server that hangs for longer than its peers wait for a heartbeat. Called after the draws
+ * above, with a separate sequence of numbers.
  */
 static void draw_hang(struct sim_scenario *s)
 {
