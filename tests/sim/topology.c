@@ -416,9 +416,14 @@ static void end(struct text *text, const char *path)
  * A quarter of the scenarios with a stage limits IOs, too. The seed decides this without a draw,
  * which would change the other scenarios.
  */
+bool sim_topology_limits_io(uint64_t seed)
+{
+	return seed % 4 == 3;
+}
+
 static const char *qos_of(uint64_t seed)
 {
-	if (seed % 4 != 3)
+	if (!sim_topology_limits_io(seed))
 		return "";
 	return seed % 8 == 3 ? ", { type = \"qos\"; session_iops = 4000; burst = \"1ms\"; }"
 			     : ", { type = \"qos\"; iops = 64000; bandwidth = \"64MiB\"; "
