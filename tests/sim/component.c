@@ -191,7 +191,7 @@ static void draw_rates(const struct part *part, struct sim_rates *r)
 {
 	*r = (struct sim_rates){
 		.model = (enum sim_model)sim_draw(3),
-		.plain_points = sim_draw(4) == 0,
+		.plain_points = sim_draw(8) == 0,
 		.forwards = sim_draw(2),
 		.switch_one_in = 2u << sim_draw(6),
 		.call_one_in = 1u << sim_draw(4),

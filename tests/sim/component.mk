@@ -53,7 +53,7 @@ $(OUT)/parts/%.o: $(sim)/parts/%.c $(renames)
 	objcopy --redefine-syms=$(renames) $@
 $(OUT)/component.o: $(sim)/parts/list.h
 # an archive, so that only the used functions of the simulated kernel are linked
-$(OUT)/parts/kernel.a: $(addprefix $(OUT)/,sched.o draw.o hooks.o heap.o proc.o) $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/os_*.c))
+$(OUT)/parts/kernel.a: $(addprefix $(OUT)/,sched.o lines.o draw.o hooks.o heap.o proc.o) $(patsubst $(sim)/%.c,$(OUT)/%.o,$(wildcard $(sim)/os_*.c))
 	rm -f $@
 	ar rcs $@ $^
 $(OUT)/parts/core.a: $(part_core:%.c=$(OUT)/parts/product/%.o)

@@ -139,12 +139,30 @@ struct mutex {
 	struct sim_thread *owner;
 	uint32_t count; /* further locks, of a recursive mutex */
 	uint32_t recursive;
+	uint32_t n_waiting; /* threads that wait until owner is NULL */
 };
 _Static_assert(sizeof(struct mutex) <= sizeof(pthread_mutex_t), "fits");
 
 static bool is_unlocked(void *arg)
 {
 	return !((struct mutex *)arg)->owner;
+}
+
+static void take(struct mutex *m)
+{
+	m->n_waiting++;
+	while (m->owner)
+		sim_block(is_unlocked, m, SIM_NEVER);
+	m->n_waiting--;
+	m->owner = sim_self();
+}
+
+/* Most releases wake no thread: then the scheduler need not look for one. */
+static void release(struct mutex *m)
+{
+	m->owner = NULL;
+	if (m->n_waiting != 0)
+		sim_changed();
 }
 
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
@@ -169,9 +187,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
 		m->count++;
 		return 0;
 	}
-	while (m->owner)
-		sim_block(is_unlocked, m, SIM_NEVER);
-	m->owner = sim_self();
+	take(m);
 	return 0;
 }
 
@@ -198,8 +214,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 		m->count--;
 		return 0;
 	}
-	m->owner = NULL;
-	sim_changed();
+	release(m);
 	return 0;
 }
 
@@ -256,8 +271,7 @@ static int cond_wait_until(struct cond *c, pthread_mutex_t *mutex, uint64_t dead
 	if (c->waiters == 0)
 		c->taken = c->signals;
 	c->waiters++;
-	m->owner = NULL;
-	sim_changed();
+	release(m);
 	/* one wait of 16 ends without a signal, as POSIX allows */
 	if (sim_draw(16) != 0)
 		in_time = sim_block(is_signaled, &wait, deadline);
@@ -266,9 +280,7 @@ static int cond_wait_until(struct cond *c, pthread_mutex_t *mutex, uint64_t dead
 	c->waiters--;
 	if (in_time && c->signals > wait.since && c->taken < c->signals)
 		c->taken++;
-	while (m->owner)
-		sim_block(is_unlocked, m, SIM_NEVER);
-	m->owner = sim_self();
+	take(m);
 	return in_time ? 0 : ETIMEDOUT;
 }
 

@@ -15,6 +15,7 @@
 #include <gantry/branch.h>
 
 #include "draw.h"
+#include "lines.h"
 #include "proc.h"
 
 #define STORES 8u /* most stores in the buffer of a thread, not visible to other threads yet */
@@ -70,14 +71,6 @@ static struct range {
 	size_t bytes;
 } late[LATE]; /* see sim_late() */
 static uint32_t n_late;
-/* rates.only_shared: a hash table of lines of memory */
-#define LINE 64u
-#define LINES (1u << 16)
-#define SEVERAL UINT32_MAX
-static struct line {
-	uintptr_t number;
-	uint32_t user; /* the only thread that has used the line; SEVERAL; 0: no thread */
-} lines[LINES];
 /* The memory of one plain access, until the next hook calls take_back(), which restores `was`. */
 static struct {
 	void *at;
@@ -87,6 +80,8 @@ static struct {
 } lent;
 static uint32_t n_started, n_used; /* of this run: started threads; used slots */
 static uint32_t n_buffered;        /* stores in the buffers of all threads */
+/* number of accesses until a switch, and of points until a drain, drawn again after each */
+static uint32_t to_switch, to_drain;
 static enum sim_end end;
 extern const char __executable_start[];
 
@@ -237,17 +232,23 @@ static void lend(void *at, unsigned size, bool stores)
 	set_watched();
 }
 
+/* Returns a number of points, with this mean. A draw at each point would take more time. */
+static uint32_t draw_interval(uint32_t one_in)
+{
+	return 1 + sim_high(sim_draw_word(), 2 * one_in - 1);
+}
+
 /*
  * Make one store of a drawn thread visible: its oldest, or with SIM_PSO a store that may overtake
  * older ones.
  */
-static void drain_some(void)
+static __attribute__((noinline)) void drain_some(void)
 {
-	uint64_t word = sim_draw_word();
-	struct thread *t = &threads[sim_high(word, n_used)];
+	struct thread *t = &threads[sim_draw(n_used)];
 	uint32_t i = 0, want;
 
-	if (t->n_stores == 0 || sim_low(word, rates.drain_one_in) != 0)
+	to_drain = draw_interval(rates.drain_one_in);
+	if (t->n_stores == 0)
 		return;
 	if (rates.model == SIM_PSO) {
 		want = sim_draw(t->n_stores);
@@ -396,10 +397,12 @@ void sim_access(bool atomic, const void *pc)
 		return;
 	step((uint64_t)self->pub.id << 48 ^ (uint64_t)((uintptr_t)pc - self->base),
 	     rates.access_ns);
-	if (n_buffered != 0)
+	if (n_buffered != 0 && --to_drain == 0)
 		drain_some();
-	if (sim_high(sim_draw_word(), rates.switch_one_in) == 0)
+	if (gantry_unlikely(--to_switch == 0)) {
+		to_switch = draw_interval(rates.switch_one_in);
 		go_to(choose());
+	}
 }
 
 static void pass(uint32_t ns)
@@ -409,7 +412,8 @@ static void pass(uint32_t ns)
 	step((uint64_t)self->pub.id << 48 | 1, ns);
 	/* a wait takes longer than an access, so more stores leave their buffers */
 	for (int i = 0; n_buffered != 0 && i < 8; i++)
-		drain_some();
+		if (--to_drain == 0)
+			drain_some();
 	next = choose();
 	go_to(next == self ? choose() : next); /* prefers another thread */
 }
@@ -494,29 +498,15 @@ static struct store *own_store(const void *at)
 	return NULL;
 }
 
-/*
- * Record that the running thread uses this line. Returns whether several threads have used it. A
- * line that replaces another line in the table counts as unused before.
- */
+/* Whether several threads have used the memory, for rates.only_shared. */
 static bool is_shared(const void *at)
 {
-	uintptr_t number = (uintptr_t)at / LINE;
-	struct line *line = &lines[(number ^ number >> 16 ^ number >> 32) % LINES];
-
 	/* shared memory, which processes map at different addresses */
 	if ((uintptr_t)at - SIM_MAPPED < SIM_PROCS * SIM_MAPPED_BYTES)
 		return true;
 	if ((size_t)((const uint8_t *)at - stacks) < SIM_THREADS * (size_t)(SIM_STACK + GUARD))
 		return false;
-	if (line->number != number)
-		*line = (struct line){number, 0};
-	if (line->user == SEVERAL)
-		return true;
-	if (line->user != 0 && line->user != self->pub.id)
-		line->user = SEVERAL;
-	else
-		line->user = self->pub.id;
-	return line->user == SEVERAL;
+	return sim_line_use(at, self->pub.id);
 }
 
 static inline void plain_point(const void *at, const void *pc)
@@ -779,7 +769,9 @@ void sim_rates_set(const struct sim_rates *r)
 {
 	rates = *r;
 	if (rates.only_shared)
-		memset(lines, 0, sizeof(lines));
+		sim_lines_clear();
+	to_switch = draw_interval(rates.switch_one_in);
+	to_drain = draw_interval(rates.drain_one_in);
 	set_watched();
 }
 

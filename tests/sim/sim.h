@@ -10,6 +10,7 @@
  * threads are coroutines. Every decision is drawn from one seed, so a seed repeats a run exactly.
  *
  *     sched.c      coroutines, points, store buffers, the clock, the trace
+ *     lines.c      which lines of memory several threads have used
  *     draw.c       random numbers
  *     hooks.c      functions that the compiler calls at each access
  *     heap.c       malloc: one arena for each simulated process

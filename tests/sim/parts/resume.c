@@ -29,6 +29,7 @@ enum rival { NO_RIVAL, STALE_EPOCH, SAME_EPOCH, WRONG_SECRET, NO_SECRET, NEWER, 
 
 static struct {
 	enum rival rival; /* a third HELLO, sent after the second */
+	uint32_t n_lanes; /* of each session */
 	/* number of IOs of the first session, sent before and after the second HELLO */
 	uint32_t n_before, n_after;
 	bool closes;     /* the first connection ends before the peer opens the second one */
@@ -54,12 +55,13 @@ static uint8_t secret[GANTRY_SECRET_BYTES];
 /* Plain accesses are points in few schedules: most belong to one thread, which opens a session. */
 static void tune(struct sim_rates *rates)
 {
-	rates->plain_points = sim_draw(16) == 0;
+	rates->plain_points = sim_draw(32) == 0;
 }
 
 static void begin(void)
 {
 	as.rival = (enum rival)sim_draw(RIVALS);
+	as.n_lanes = 1 + sim_draw(2);
 	as.n_before = sim_draw(3);
 	as.n_after = sim_draw(3);
 	as.closes = sim_draw(4) == 0;
@@ -210,7 +212,7 @@ static void *backend(void *arg)
 
 static void turn_some(void)
 {
-	for (uint32_t n = sim_draw(4); n > 0; n--)
+	for (uint32_t n = sim_draw(3); n > 0; n--)
 		gn_loop_turn(fc.loop, 0);
 }
 
@@ -226,7 +228,10 @@ static void send_frame(struct fake_conn *conn, unsigned type, uint32_t epoch,
 	uint8_t payload[GANTRY_CTRL_MAX], buf[GANTRY_CTRL_MAX];
 	size_t len = fake_payload(type, payload);
 
+	if (type == GN_FRAME_QUEUES)
+		memcpy(payload + offsetof(struct gn_queues, n), &as.n_lanes, sizeof(as.n_lanes));
 	if (type == GN_FRAME_HELLO) {
+		memcpy(payload + offsetof(struct gn_hello, lanes), &as.n_lanes, sizeof(as.n_lanes));
 		memcpy(payload + offsetof(struct gn_hello, epoch), &epoch, sizeof(epoch));
 		memcpy(payload + offsetof(struct gn_hello, secret), with_secret,
 		       GANTRY_SECRET_BYTES);
@@ -282,7 +287,7 @@ static void arrive(struct fake_conn *conn, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct gantry_io io = {
 			.opcode = GANTRY_OP_READ, .tag = i, .length = 512, .region = 1};
-		struct fake_queue *queue = &conn->consumers[i % 2];
+		struct fake_queue *queue = &conn->consumers[i % as.n_lanes];
 
 		turn_some();
 		if (queue->conn)
