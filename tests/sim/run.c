@@ -400,11 +400,11 @@ static void must_hold_the_same(unsigned slot, const struct sim_held *held,
 
 /*
  * The first probe can fill pools, so the heap can grow. The second one finds the pools filled,
- * unless the first one has failed. A probe that loses its session and resumes it does not fail.
+ * unless a probe has failed. A probe that loses its session and resumes it does not fail.
  */
 static void compare_probed(void)
 {
-	const size_t more = sim_topology_limits_io(now->seed) ? QOS_BYTES : 0;
+	const size_t more = sim_topology_limits_io(now) ? QOS_BYTES : 0;
 	struct sim_held held;
 
 	for (unsigned slot = 0; slot < CLIENTS; slot++) {

@@ -242,7 +242,7 @@ static uint32_t draw_interval(uint32_t one_in)
  * Make one store of a drawn thread visible: its oldest, or with SIM_PSO a store that may overtake
  * older ones.
  */
-static __attribute__((noinline)) void drain_some(void)
+static void drain_some(void)
 {
 	struct thread *t = &threads[sim_draw(n_used)];
 	uint32_t i = 0, want;

@@ -413,17 +413,23 @@ static void end(struct text *text, const char *path)
 }
 
 /*
- * A quarter of the scenarios with a stage limits IOs, too. The seed decides this without a draw,
- * which would change the other scenarios.
+ * A quarter of the scenarios with the stage fault limits IOs, too. The seed decides this without a
+ * draw, which would change the other scenarios.
  */
-bool sim_topology_limits_io(uint64_t seed)
+static bool has_limits(uint64_t seed)
 {
 	return seed % 4 == 3;
 }
 
+bool sim_topology_limits_io(const struct sim_scenario *s)
+{
+	return has_limits(s->seed) &&
+	       (s->target_stage.delay_us != 0 || s->gateway_stage.delay_us != 0);
+}
+
 static const char *qos_of(uint64_t seed)
 {
-	if (!sim_topology_limits_io(seed))
+	if (!has_limits(seed))
 		return "";
 	return seed % 8 == 3 ? ", { type = \"qos\"; session_iops = 4000; burst = \"1ms\"; }"
 			     : ", { type = \"qos\"; iops = 64000; bandwidth = \"64MiB\"; "

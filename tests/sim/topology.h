@@ -107,8 +107,8 @@ const char *sim_topology_store(uint32_t target);
 void sim_topology_grow(uint32_t target);
 /* Exchange the two volumes of this target. */
 void sim_topology_exchange(uint32_t target);
-/* Whether the stages of this scenario, if it has any, include qos. */
-bool sim_topology_limits_io(uint64_t seed);
+/* Whether the scenario has the stage qos. */
+bool sim_topology_limits_io(const struct sim_scenario *s);
 /* Create the configurations and volumes of a run. */
 void sim_topology_files(const struct sim_scenario *s);
 
