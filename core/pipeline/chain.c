@@ -303,6 +303,18 @@ void gn_lane_name_place(const struct gn_lane *lane, uint32_t place, char name[GN
 }
 
 /*
+ * Returns the place of a hop. The terminal can pass a descriptor through another chain: a hop that
+ * is not of this chain counts as the terminal.
+ */
+static uint32_t place_of(const struct gantry_chain *chain, const struct gantry_hop *hop)
+{
+	const uint32_t terminal = count_places(chain->lane) - 1;
+	uintptr_t place = ((uintptr_t)hop - (uintptr_t)&chain->hops[FIRST_PLACE]) / sizeof(*hop);
+
+	return place < terminal ? (uint32_t)place : terminal;
+}
+
+/*
  * The lane's thread can write the descriptors at the same time, without atomics: the count is only
  * for diagnosis.
  */
@@ -312,13 +324,10 @@ __attribute__((no_sanitize("thread"))) static void count_held(const struct gantr
 {
 	for (uint32_t i = 0; i < chain->n; i++) {
 		const struct gantry_io *io = &chain->ios[i];
-		size_t place = (size_t)(*(const struct gantry_hop *const volatile *)&io->hop -
-					chain->hops) -
-			       FIRST_PLACE;
+		const struct gantry_hop *hop = *(const struct gantry_hop *const volatile *)&io->hop;
 
-		if ((!owner || io->owner == owner) && *(const volatile uint8_t *)&io->busy != 0 &&
-		    place < GN_CHAIN_PLACES)
-			held[place]++;
+		if ((!owner || io->owner == owner) && *(const volatile uint8_t *)&io->busy != 0)
+			held[place_of(chain, hop)]++;
 	}
 }
 

@@ -3,11 +3,13 @@
  * fanout.c - completes a parent descriptor when all its children have completed. Lane's thread,
  * except create and destroy.
  *
- * Children come from a separate pool. Each passes through a chain without stages:
+ * Children come from a separate pool. Each passes through a chain without stages. A parent with one
+ * piece that covers it has no child: it passes through such a chain itself.
  *
  *      [guard] [owner: child_done] [terminal]
+ *      [guard] [owner: whole_done] [terminal]
  *
- * If the terminal returns -EAGAIN, the child waits in a list. Each poll submits the child again,
+ * If the terminal returns -EAGAIN, the descriptor waits in a list. Each poll submits it again,
  * until its deadline.
  */
 #include "pipeline/fanout.h"
@@ -23,6 +25,14 @@
 struct join {
 	struct gantry_io *parent;
 	struct gn_join parts;
+	/* what submit_whole() has replaced in a parent without children */
+	const struct gantry_hop *hop;
+	uint64_t offset;
+};
+
+/* The chains that end at one terminal. */
+struct chains {
+	struct gantry_hop child[3], whole[3];
 };
 
 struct gantry_fanout {
@@ -31,9 +41,9 @@ struct gantry_fanout {
 	struct join *joins; /* indexed by the slot of the parent */
 	struct gantry_io *children;
 	struct gantry_io **free;
-	struct gantry_io **waiting; /* ring of n_children entries */
+	struct gantry_io **waiting; /* ring of n_children entries: there are not more pieces */
 	uint32_t first_waiting;
-	struct gantry_hop *hops; /* one chain of three hops for each terminal */
+	struct chains *chains; /* indexed by terminal */
 };
 
 static void add_times(struct gantry_io *parent, const struct gantry_io *child)
@@ -52,11 +62,6 @@ static void child_done(void *self, struct gantry_io *child)
 	if (gantry_io_end(child) != 0)
 		return;
 	add_times(parent, child);
-	/* the child covers the whole parent, so its checksum is valid for the parent */
-	if (child->length == parent->length) {
-		parent->flags = child->flags;
-		parent->crc32c = child->crc32c;
-	}
 	f->free[f->n_free++] = child;
 	if (gn_join_add(&join->parts, child->status) == 0) {
 		parent->status = gn_join_status(&join->parts);
@@ -64,34 +69,43 @@ static void child_done(void *self, struct gantry_io *child)
 	}
 }
 
-static int submit_child(struct gantry_io *child)
+static void whole_done(void *self, struct gantry_io *io)
 {
-	int rc = gantry_submit(child);
+	const struct gantry_fanout *f = self;
+	const struct join *join = &f->joins[io->slot];
 
-	if (rc == -EAGAIN)
+	io->hop = join->hop;
+	io->offset = join->offset;
+	gantry_complete(io);
+}
+
+/* Submit a child, or a parent without children. Returns 0 or -EAGAIN. */
+static int submit_piece(struct gantry_io *io)
+{
+	int rc = gantry_submit(io);
+
+	if (gantry_likely(rc == 0) || rc == -EAGAIN)
 		return rc;
-	if (rc != 0) {
-		child->status = (uint16_t)gantry_status_of_errno(rc);
-		/* the hop is the owner again after a failed submit */
-		child->hop->complete(child->hop->self, child);
-	}
+	io->status = (uint16_t)gantry_status_of_errno(rc);
+	/* the hop is the owner again after a failed submit */
+	io->hop->complete(io->hop->self, io);
 	return 0;
 }
 
-static void put_waiting(struct gantry_fanout *f, struct gantry_io *child)
+static void put_waiting(struct gantry_fanout *f, struct gantry_io *io)
 {
-	f->waiting[(f->first_waiting + f->n_waiting++) % f->n_children] = child;
+	f->waiting[(f->first_waiting + f->n_waiting++) % f->n_children] = io;
 }
 
-static int expired(const struct gantry_fanout *f, const struct gantry_io *child)
+static int expired(const struct gantry_fanout *f, const struct gantry_io *io)
 {
-	return child->deadline_us != 0 &&
-	       f->lane->pub.now_ns >= child->start_ns + child->deadline_us * GN_NS_PER_US;
+	return io->deadline_us != 0 &&
+	       f->lane->pub.now_ns >= io->start_ns + io->deadline_us * GN_NS_PER_US;
 }
 
 /*
- * Submit each waiting child once. Each child is removed from the list first, because the completion
- * of a parent can submit new children.
+ * Submit each waiting descriptor once. Each is removed from the list first, because the completion
+ * of a parent can submit new ones.
  */
 static int fanout_poll(void *self)
 {
@@ -99,15 +113,15 @@ static int fanout_poll(void *self)
 	int moved = 0;
 
 	for (uint32_t n = f->n_waiting; n > 0; n--) {
-		struct gantry_io *child = f->waiting[f->first_waiting];
+		struct gantry_io *io = f->waiting[f->first_waiting];
 
 		f->first_waiting = (f->first_waiting + 1) % f->n_children;
 		f->n_waiting--;
-		if (expired(f, child)) {
-			child->status = GANTRY_S_CANCELED;
-			child->hop->complete(child->hop->self, child);
-		} else if (submit_child(child) != 0) {
-			put_waiting(f, child);
+		if (expired(f, io)) {
+			io->status = GANTRY_S_CANCELED;
+			io->hop->complete(io->hop->self, io);
+		} else if (submit_piece(io) != 0) {
+			put_waiting(f, io);
 			continue;
 		}
 		moved++;
@@ -127,15 +141,13 @@ static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
 {
 	struct gantry_io *child = f->free[--f->n_free];
 	const struct gantry_io *parent = join->parent;
-	int whole = piece->length == parent->length;
 
 	gantry_io_begin(child, parent->start_ns);
-	child->hop = &f->hops[3 * piece->terminal + 1];
+	child->hop = &f->chains[piece->terminal].child[1];
 	child->owner = join;
 	child->opcode = parent->opcode;
-	/* the checksum of the whole is not valid for a part */
-	child->flags = whole ? parent->flags : (uint8_t)(parent->flags & ~GANTRY_IO_CRC);
-	child->crc32c = whole ? parent->crc32c : 0;
+	child->flags = parent->flags;
+	child->crc32c = 0;
 	child->offset = piece->offset;
 	child->length = piece->length;
 	child->region = parent->region;
@@ -145,6 +157,20 @@ static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
 	return child;
 }
 
+/* Pass on a parent that one piece covers. */
+static void submit_whole(struct gantry_fanout *f, struct gantry_io *io,
+			 const struct gantry_piece *piece)
+{
+	struct join *join = &f->joins[io->slot];
+
+	join->hop = io->hop;
+	join->offset = io->offset;
+	io->hop = &f->chains[piece->terminal].whole[1];
+	io->offset = piece->offset;
+	if (submit_piece(io) != 0)
+		put_waiting(f, io);
+}
+
 int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 		     const struct gantry_piece *pieces, uint32_t n)
 {
@@ -152,10 +178,13 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 
 	if (n == 0 || n > f->max_pieces || parent->slot >= f->n_parents)
 		return -E2BIG;
+	if (n == 1 && pieces->length == parent->length) {
+		submit_whole(f, parent, pieces);
+		return 0;
+	}
 	if (f->n_free < n)
 		return -EAGAIN;
-	if (n > 1)
-		parent->flags &= (uint8_t)~GANTRY_IO_CRC;
+	parent->flags &= (uint8_t)~GANTRY_IO_CRC; /* not valid for a part */
 	join = &f->joins[parent->slot];
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
 	/*
@@ -165,27 +194,25 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 	for (uint32_t i = 0; i < n; i++) {
 		struct gantry_io *child = make_child(f, join, &pieces[i]);
 
-		if (submit_child(child) != 0)
+		if (submit_piece(child) != 0)
 			put_waiting(f, child);
 	}
 	return 0;
 }
 
-static void fill_hops(struct gantry_fanout *f, const struct gantry_hop *terminals,
-		      uint32_t n_terminals)
+static void fill_chain(struct gantry_fanout *f, struct gantry_hop chain[3],
+		       void (*done)(void *self, struct gantry_io *io),
+		       const struct gantry_hop *terminal)
 {
-	for (uint32_t i = 0; i < n_terminals; i++) {
-		f->hops[3 * i] = gn_lane_guard(f->lane);
-		f->hops[3 * i + 1] = (struct gantry_hop){
-			.submit = gn_io_no_submit, .complete = child_done, .self = f};
-		f->hops[3 * i + 2] = terminals[i];
-	}
+	chain[0] = gn_lane_guard(f->lane);
+	chain[1] = (struct gantry_hop){.submit = gn_io_no_submit, .complete = done, .self = f};
+	chain[2] = *terminal;
 }
 
 static void free_all(struct gantry_fanout *f)
 {
 	free(f->children);
-	free(f->hops);
+	free(f->chains);
 	free(f->waiting);
 	free(f->free);
 	free(f->joins);
@@ -212,12 +239,15 @@ int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, u
 	f->joins = calloc(n_parents, sizeof(*f->joins));
 	f->free = calloc(n, sizeof(struct gantry_io *));
 	f->waiting = calloc(n, sizeof(struct gantry_io *));
-	f->hops = calloc(n_terminals, 3 * sizeof(*f->hops));
+	f->chains = calloc(n_terminals, sizeof(*f->chains));
 	/* make_child() sets the hop, which depends on the terminal */
 	f->children = gn_io_pool((uint32_t)n, NULL);
-	if (!f->joins || !f->free || !f->waiting || !f->hops || !f->children)
+	if (!f->joins || !f->free || !f->waiting || !f->chains || !f->children)
 		goto out_free;
-	fill_hops(f, terminals, n_terminals);
+	for (uint32_t i = 0; i < n_terminals; i++) {
+		fill_chain(f, f->chains[i].child, child_done, &terminals[i]);
+		fill_chain(f, f->chains[i].whole, whole_done, &terminals[i]);
+	}
 	for (uint32_t i = 0; i < n; i++)
 		f->free[f->n_free++] = &f->children[i];
 	poller.self = f;

@@ -458,7 +458,8 @@ struct gantry_role_host {
 	/*
 	 * Create a fan-out: one parent descriptor has several children, which go to several
 	 * terminals. The status of the parent is the first error of a child. But a status after
-	 * which the buffer is in use takes precedence over other errors.
+	 * which the buffer is in use takes precedence over other errors. A parent that one piece
+	 * covers has no child: its terminal gets the parent itself, with the offset of the piece.
 	 *
 	 * terminals    n_terminals hops; copied
 	 * n_terminals  number of terminals

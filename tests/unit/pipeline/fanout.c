@@ -164,7 +164,7 @@ static void finish(unsigned terminal, unsigned st)
 static const struct gantry_piece halves[] = {
 	{.terminal = 0, .length = 512, .offset = 9, .skip = 0},
 	{.terminal = 2, .length = 512, .offset = 7, .skip = 512}};
-static const struct gantry_piece whole[] = {{.terminal = 1, .length = 1024, .offset = 10000}};
+static const struct gantry_piece whole[] = {{.terminal = 1, .length = 1024, .offset = 77}};
 
 static void children_have_the_range_and_the_flags_of_their_parent(void)
 {
@@ -205,12 +205,62 @@ static void the_checksum_of_the_whole_travels_both_ways(void)
 
 	TEST_ASSERT_EQUAL_INT(0, submit(0, whole, 1));
 	child = terminals[1].held[0];
+	TEST_ASSERT_EQUAL_PTR(&ios[0], child);
 	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA | GANTRY_IO_CRC, child->flags);
 	TEST_ASSERT_EQUAL_UINT(5, child->crc32c);
 	gn_worker_call(fw.worker, answer_with_times, child);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(99, ios[0].crc32c);
 	TEST_ASSERT_EQUAL_UINT(40, ios[0].hop_ns[1]);
+}
+
+/* Its terminal gets the parent with the offset of the piece; its owner gets it back unchanged. */
+static void a_parent_that_one_piece_covers_has_no_child(void)
+{
+	uint32_t held[GN_CHAIN_PLACES];
+
+	TEST_ASSERT_EQUAL_INT(0, submit(2, whole, 1));
+	TEST_ASSERT_EQUAL_PTR(&ios[2], terminals[1].held[0]);
+	TEST_ASSERT_EQUAL_UINT64(77, ios[2].offset);
+	gn_lane_count_held(&fw.lane, NULL, held);
+	TEST_ASSERT_EQUAL_UINT(1, held[1]); /* at the terminal */
+	finish(1, GANTRY_S_NOSPC);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[2]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_NOSPC, status[2]);
+	TEST_ASSERT_EQUAL_UINT64(10000, ios[2].offset);
+	terminals[1].held[terminals[1].n_held++] = &ios[2];
+	finish(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[2]);
+	TEST_ASSERT_EQUAL_UINT64(1, gn_host_counter(&fw.host, "double_completions"));
+}
+
+static void a_parent_without_children_waits_for_its_terminal(void)
+{
+	terminals[1].rc = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, whole, 1));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, whole, 1));
+	TEST_ASSERT_EQUAL_INT(0, submit(2, halves, 2)); /* the other terminals accept */
+	TEST_ASSERT_EQUAL_UINT(1, terminals[2].n_taken);
+	fake_settle(&fw);
+	terminals[1].rc = 0;
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, terminals[1].n_taken);
+	finish(1, GANTRY_S_OK);
+	finish(1, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
+	terminals[1].rc = -EAGAIN;
+	TEST_ASSERT_EQUAL_INT(0, submit(0, whole, 1));
+	fake_clock_advance(GN_NS_PER_MS);
+	fake_settle(&fw);
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_CANCELED, status[0]);
+	terminals[1].rc = -ENOTCONN;
+	TEST_ASSERT_EQUAL_INT(0, submit(1, whole, 1));
+	TEST_ASSERT_EQUAL_UINT(2, n_done[1]);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[1]);
+	TEST_ASSERT_EQUAL_UINT64(10000, ios[1].offset);
+	TEST_ASSERT_EQUAL_UINT64(0, gn_host_counter(&fw.host, "double_completions"));
 }
 
 static void the_slowest_child_gives_the_time(void)
@@ -390,7 +440,7 @@ static void any_order_completes_each_parent_once(void)
 
 			for (unsigned i = 0; i < n; i++)
 				pieces[i] = (struct gantry_piece){
-					.length = 8,
+					.length = n == 1 ? 1024 : 8,
 					.terminal = (uint32_t)gantry_random_below(&r, TERMINALS)};
 			TEST_ASSERT_EQUAL_INT(0, submit(slot, pieces, n));
 			n_submitted[slot]++;
@@ -415,6 +465,8 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(children_have_the_range_and_the_flags_of_their_parent);
 	RUN_TEST(the_checksum_of_the_whole_travels_both_ways);
+	RUN_TEST(a_parent_that_one_piece_covers_has_no_child);
+	RUN_TEST(a_parent_without_children_waits_for_its_terminal);
 	RUN_TEST(the_slowest_child_gives_the_time);
 	RUN_TEST(the_first_error_wins);
 	RUN_TEST(partly_started_parent_is_not_canceled);
