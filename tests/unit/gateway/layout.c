@@ -268,7 +268,7 @@ static void each_unit_of_an_io_goes_to_its_place(void)
 		uint64_t offset;
 
 		conf.mode = round / 3 % 2 ? GATEWAY_STRIPE : GATEWAY_CONCAT;
-		conf.chunk = UNIT << round / 6 % 5;
+		conf.chunk = UNIT * (1 + round / 6 % 8);
 		for (uint32_t i = 0; i < n; i++) {
 			random = random * 1664525 + 1013904223;
 			legs[i].size = (1 + (random >> 16) % 200) * (16 * UNIT);
