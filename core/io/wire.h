@@ -5,8 +5,8 @@
  *
  * Each field is read once, with the width of its write. A peer on the same thread wrote the fields
  * a moment ago. A wide load over several recent narrow writes defeats store forwarding: it waits
- * until all writes have reached the cache, which takes longer than the rest of the path through a
- * responder. Hop times, of which most are 0 at that point, are read in pairs.
+ * until all writes have reached the cache. After a copy of 4 KiB that takes longer than the rest of
+ * the path through a responder. Hop times are read in pairs; gn_wire_set_time() writes a pair.
  */
 #ifndef GN_IO_WIRE_H
 #define GN_IO_WIRE_H
@@ -73,6 +73,21 @@ static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, stru
 	}
 	for (int i = 0; i < GANTRY_HOP_COUNT / 2; i++)
 		to->hop_ns[i] = wire->hop_ns[i];
+}
+
+/*
+ * Write the time of a target (answers: 1), which is the first to write a hop time of this pair, or
+ * of a gateway (0).
+ */
+static inline void gn_wire_set_time(struct gantry_io *io, int answers, uint32_t ns)
+{
+	const union {
+		uint32_t ns[2];
+		uint64_t word;
+	} pair = {.ns = {[GANTRY_HOP_GATEWAY] = answers ? 0 : ns,
+			 [GANTRY_HOP_TARGET] = answers ? ns : io->hop_ns[GANTRY_HOP_TARGET]}};
+
+	((volatile struct gn_wire *)io)->hop_ns[0] = pair.word;
 }
 
 /* Set the fields of a read that a note answers. */

@@ -181,7 +181,7 @@ static inline void set_time_and_count(struct gn_responder *resp, struct gantry_i
 	const uint64_t took = resp->attr.lane->pub.now_ns - io->start_ns;
 	const uint32_t ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 
-	io->hop_ns[answers ? GANTRY_HOP_TARGET : GANTRY_HOP_GATEWAY] = ns;
+	gn_wire_set_time(io, answers, ns);
 	gantry_count(&resp->counts.by_latency[gn_latency_class(ns)], 1);
 	if (gantry_likely(io->status == GANTRY_S_OK))
 		gantry_count(&resp->counts.bytes, io->length);
