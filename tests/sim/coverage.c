@@ -115,12 +115,19 @@ static const struct machine {
 		{.name = "connection of tcp",
 		 .states = {"resolving", "connecting", "greeting", "up", "over"},
 		 .transitions = {{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 4}, {1, 4}, {2, 4}, {3, 4}}},
-	[SIM_LINK] =
-		{.name = "link of tcp",
-		 .states = {"asked", "connecting", "handshake", "greeting", "up", "quiet"},
-		 /* the simulation has no record filter, and so no handshakes */
-		 .transitions =
-			 {{0, 1}, {1, 3}, {3, 4}, {0, 4}, {0, 5}, {1, 5}, {3, 5}, {4, 5}, {5, 5}}},
+	[SIM_LINK] = {.name = "link of tcp",
+		      .states = {"asked", "connecting", "handshake", "greeting", "up", "closed"},
+		      /* the simulation has no record filter, and so no handshakes */
+		      .transitions = {{0, 1},
+				      {1, 3},
+				      {3, 4},
+				      {0, 4},
+				      {0, 5},
+				      {1, 5},
+				      {3, 5},
+				      {4, 5},
+				      {5, 5},
+				      {5, 0}}},
 	[SIM_DISK] = {.name = "front end of a disk",
 		      .states = {"idle", "connected", "leaving"},
 		      .transitions = {{0, 1}, {1, 2}, {2, 0}}},
