@@ -171,21 +171,19 @@ static void submit_whole(struct gantry_fanout *f, struct gantry_io *io,
 		put_waiting(f, io);
 }
 
-int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
-		     const struct gantry_piece *pieces, uint32_t n)
+/*
+ * Returns as gn_fanout_submit(). Not inlined, because it saves many registers: the common path of
+ * one piece must not wait for these stores. After a copy of data the queue of stores is full.
+ */
+static __attribute__((noinline)) int submit_children(struct gantry_fanout *f,
+						     struct gantry_io *parent,
+						     const struct gantry_piece *pieces, uint32_t n)
 {
-	struct join *join;
+	struct join *join = &f->joins[parent->slot];
 
-	if (n == 0 || n > f->max_pieces || parent->slot >= f->n_parents)
-		return -E2BIG;
-	if (n == 1 && pieces->length == parent->length) {
-		submit_whole(f, parent, pieces);
-		return 0;
-	}
 	if (f->n_free < n)
 		return -EAGAIN;
 	parent->flags &= (uint8_t)~GANTRY_IO_CRC; /* not valid for a part */
-	join = &f->joins[parent->slot];
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
 	/*
 	 * After the submit of the last child the parent can have completed, and a new parent can
@@ -197,6 +195,17 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 		if (submit_piece(child) != 0)
 			put_waiting(f, child);
 	}
+	return 0;
+}
+
+int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
+		     const struct gantry_piece *pieces, uint32_t n)
+{
+	if (n == 0 || n > f->max_pieces || parent->slot >= f->n_parents)
+		return -E2BIG;
+	if (n > 1 || pieces->length != parent->length)
+		return submit_children(f, parent, pieces, n);
+	submit_whole(f, parent, pieces);
 	return 0;
 }
 

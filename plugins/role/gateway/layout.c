@@ -18,6 +18,11 @@
 #include <string.h>
 #include <strings.h>
 
+/*
+ * The functions for several pieces save many registers. The common path of an IO within one chunk
+ * must not wait for these stores: after a copy of data the queue of stores is full.
+ */
+#define NOT_INLINE __attribute__((noinline))
 #define MAX_CHUNKS 64u /* limit of the chunks that one IO touches: bounds the descriptors */
 
 /*
@@ -166,8 +171,8 @@ uint32_t layout_max_pieces(const struct gateway_conf *conf, const struct gantry_
 	return conf->mode == GATEWAY_STRIPE && chunks > n ? chunks : n;
 }
 
-static uint32_t split_concat(const struct layout *layout, const struct gantry_io *io,
-			     struct gantry_piece *pieces)
+static NOT_INLINE uint32_t split_concat(const struct layout *layout, const struct gantry_io *io,
+					struct gantry_piece *pieces)
 {
 	/* cannot overflow: the host has checked the range */
 	uint64_t end = io->offset + io->length, base = 0;
@@ -197,28 +202,48 @@ static inline uint64_t quotient(uint64_t value, uint64_t by)
 	return (by & (by - 1)) == 0 ? value >> __builtin_ctzll(by) : value / by;
 }
 
-/* Divide a transfer: the chunks of one target do not follow each other in the memory. */
-static uint32_t split_chunks(const struct layout *layout, const struct gantry_io *io,
-			     struct gantry_piece *pieces)
+/* Set a piece to the chunk with this index, from byte `inside` on. */
+static inline void set_chunk(const struct layout *layout, uint64_t index, uint64_t inside,
+			     uint32_t length, struct gantry_piece *piece)
+{
+	const uint64_t row = quotient(index, layout->n);
+
+	piece->terminal = (uint32_t)(index - row * layout->n);
+	piece->length = length;
+	piece->offset = row * layout->conf->chunk + inside;
+}
+
+static NOT_INLINE uint32_t split_many_chunks(const struct layout *layout,
+					     const struct gantry_io *io,
+					     struct gantry_piece *pieces)
 {
 	const uint64_t chunk = layout->conf->chunk;
-	uint64_t index = quotient(io->offset, chunk), inside = io->offset - index * chunk;
+	uint64_t index = io->offset / chunk, inside = io->offset % chunk;
 	uint32_t n = 0;
 
 	for (uint64_t done = 0; done < io->length; index++, inside = 0) {
 		uint64_t left = io->length - done;
 		uint64_t length = chunk - inside < left ? chunk - inside : left;
-		uint64_t row = quotient(index, layout->n);
 
-		pieces[n++] = (struct gantry_piece){
-			.terminal = (uint32_t)(index - row * layout->n),
-			.length = (uint32_t)length,
-			.offset = row * chunk + inside,
-			.skip = done,
-		};
+		set_chunk(layout, index, inside, (uint32_t)length, &pieces[n]);
+		pieces[n++].skip = done;
 		done += length;
 	}
 	return n;
+}
+
+/* Divide a transfer: the chunks of one target do not follow each other in the memory. */
+static inline uint32_t split_chunks(const struct layout *layout, const struct gantry_io *io,
+				    struct gantry_piece *pieces)
+{
+	const uint64_t chunk = layout->conf->chunk;
+	const uint64_t index = quotient(io->offset, chunk), inside = io->offset - index * chunk;
+
+	if (io->length > chunk - inside)
+		return split_many_chunks(layout, io, pieces);
+	set_chunk(layout, index, inside, io->length, pieces);
+	pieces->skip = 0;
+	return 1;
 }
 
 /* Returns how many of the first `bytes` bytes of the volume target i has. */
@@ -232,8 +257,8 @@ static uint64_t part_of_target(const struct layout *layout, uint32_t i, uint64_t
 }
 
 /* Divide an IO without data: its range on a target has no gaps, and any length. */
-static uint32_t split_ranges(const struct layout *layout, const struct gantry_io *io,
-			     struct gantry_piece *pieces)
+static NOT_INLINE uint32_t split_ranges(const struct layout *layout, const struct gantry_io *io,
+					struct gantry_piece *pieces)
 {
 	uint32_t n = 0;
 
