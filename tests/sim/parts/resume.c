@@ -33,6 +33,7 @@ static struct {
 	/* number of IOs of the first session, sent before and after the second HELLO */
 	uint32_t n_before, n_after;
 	bool closes;     /* the first connection ends before the peer opens the second one */
+	bool starts;     /* the newest session is started before the role stops */
 	bool slow_close; /* the role delays the end of a session */
 } as;
 
@@ -56,16 +57,18 @@ static uint8_t secret[GANTRY_SECRET_BYTES];
 static void tune(struct sim_rates *rates)
 {
 	rates->plain_points = sim_draw(32) == 0;
+	rates->call_one_in = 2u << sim_draw(4);
 }
 
 static void begin(void)
 {
 	as.rival = (enum rival)sim_draw(RIVALS);
-	as.n_lanes = 1 + sim_draw(2);
+	as.n_lanes = sim_draw(4) != 0 ? 1 : 2;
 	as.n_before = sim_draw(3);
 	as.n_after = sim_draw(3);
 	as.closes = sim_draw(4) == 0;
 	as.slow_close = sim_draw(4) == 0;
+	as.starts = sim_draw(2) == 0;
 	holds = sim_draw(4) != 0;
 	memset(sessions, 0, sizeof(sessions));
 	memset(secret, 0, sizeof(secret));
@@ -295,6 +298,17 @@ static void arrive(struct fake_conn *conn, uint32_t n)
 	}
 }
 
+/* Start the newest session, and send IO that completes. */
+static void use(struct fake_conn *conn)
+{
+	const uint32_t n = n_completed;
+
+	run(conn);
+	arrive(conn, 2);
+	while (n_completed < n + 2)
+		gn_loop_turn(fc.loop, 0);
+}
+
 /*
  * Send the third HELLO. The server must reject it, unless it is NEWER: then it starts a session.
  * Returns the connection of the newest session, and stores its epoch.
@@ -326,7 +340,7 @@ static struct fake_conn *rival(struct fake_conn *second, uint32_t *epoch)
 static void *control(void *arg)
 {
 	struct fake_conn *first, *newest;
-	uint32_t epoch = 5, n;
+	uint32_t epoch = 5;
 
 	gn_log_set_level(GN_LOG_ERROR);
 	fake_core_init(&fc);
@@ -345,11 +359,8 @@ static void *control(void *arg)
 	if (as.rival != NO_RIVAL)
 		newest = rival(newest, &epoch);
 	welcomed(newest, epoch);
-	run(newest);
-	n = n_completed;
-	arrive(newest, 2);
-	while (n_completed < n + 2)
-		gn_loop_turn(fc.loop, 0);
+	if (as.starts)
+		use(newest);
 	at_end = true;
 	part_set(&has_held);
 	part_wait(&backend_ended);
