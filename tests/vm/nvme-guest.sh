@@ -341,8 +341,8 @@ removed()
 	both port_down
 	until_true gone
 	more 100
-	ended 'load.errors | keys - ["IO", "NOSPC"] == []' '([load.errors[]] | add) > 100'
 	logged store 'sessions keep their size of 16777216 bytes: the new size of 0 bytes'
+	ended 'load.errors | keys - ["IO", "NOSPC"] == []' '([load.errors[]] | add) > 100'
 	refused
 	both port_up
 	connect
