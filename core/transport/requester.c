@@ -107,10 +107,11 @@ static void update_next_deadline(struct gn_requester *req, uint64_t at_ns)
 
 /*
  * Send an IO to the local peer or by the producer. Returns 0, or the -errno with which the peer or
- * the transport rejected the IO: then its slot is free, and it has its own deadline again.
+ * the transport rejected the IO: then its slot is free, and its deadline and flags are restored.
  */
 static __attribute__((noinline)) int send(struct gn_requester *req, struct flight *f,
-					  struct gantry_io *io, uint32_t own_deadline_us)
+					  struct gantry_io *io, uint32_t own_deadline_us,
+					  uint8_t own_flags)
 {
 	struct gantry_local_peer *peer = *req->sender.peer;
 	int rc = peer ? peer->take_request(peer, io) : gn_sender_send(&req->sender, io);
@@ -118,6 +119,7 @@ static __attribute__((noinline)) int send(struct gn_requester *req, struct fligh
 	if (gantry_likely(rc == 0))
 		return 0;
 	io->deadline_us = own_deadline_us;
+	io->flags = own_flags;
 	f->io = NULL;
 	push_free(req, f);
 	if (rc == -EAGAIN)
@@ -200,13 +202,14 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	struct gantry_local_peer *peer = *req->sender.peer;
 	uint64_t now_ns = req->attr.lane->pub.now_ns;
 	uint32_t deadline_us = io->deadline_us;
+	uint8_t flags = io->flags;
 
 	req->free_list = f->next;
 	req->last = f;
 	f->io = io;
 	io->tag = f->tag += 0x10000u;
-	if (gantry_unlikely((io->flags & req->attr.left_out) != 0))
-		io->flags &= (uint8_t)~req->attr.left_out;
+	if (gantry_unlikely((flags & req->attr.left_out) != 0))
+		io->flags = (uint8_t)(flags & ~req->attr.left_out);
 	if (deadline_us != 0) {
 		f->deadline_ns = (now_ns + deadline_us * GN_NS_PER_US) | req->relayed;
 	} else {
@@ -221,7 +224,7 @@ static inline __attribute__((always_inline)) int launch(struct gn_requester *req
 	 */
 	if (peer && peer->is_ready)
 		return peer->take_request(peer, io);
-	return send(req, f, io, deadline_us);
+	return send(req, f, io, deadline_us, flags);
 }
 
 /*

@@ -62,13 +62,15 @@ static void an_expired_io_is_not_sent(void)
 	TEST_ASSERT_EQUAL_INT(0, was_sent());
 }
 
-static void rejected_io_keeps_its_original_deadline(void)
+static void rejected_io_keeps_its_original_deadline_and_flags(void)
 {
 	fake_clock_advance(10 * GN_NS_PER_S);
 	start();
 	fake_queue_refuse(producer, -EAGAIN);
+	ios[0].flags = GANTRY_IO_CRC; /* not sent to this peer */
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_aged(0, 2000000, GN_NS_PER_S));
 	TEST_ASSERT_EQUAL_UINT32(2000000, ios[0].deadline_us);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_CRC, ios[0].flags);
 	TEST_ASSERT_EQUAL_INT(-EAGAIN, submit_aged(0, 0, GN_NS_PER_S));
 	TEST_ASSERT_EQUAL_UINT32(0, ios[0].deadline_us);
 }
@@ -190,7 +192,7 @@ int main(void)
 	UNITY_BEGIN();
 	RUN_TEST(the_wire_carries_the_time_left);
 	RUN_TEST(an_expired_io_is_not_sent);
-	RUN_TEST(rejected_io_keeps_its_original_deadline);
+	RUN_TEST(rejected_io_keeps_its_original_deadline_and_flags);
 	RUN_TEST(an_overlapping_write_waits_for_the_late_answer);
 	RUN_TEST(a_read_and_a_flush_do_not_wait);
 	RUN_TEST(a_write_that_waits_past_its_deadline_was_never_sent);

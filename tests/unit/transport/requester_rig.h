@@ -84,6 +84,7 @@ static void begin(bool notes)
 					 .io_timeout_ns = IO_TIMEOUT_NS,
 					 .broken = on_broken,
 					 .notes = notes,
+					 .left_out = GANTRY_IO_CRC,
 					 .fence = &fence,
 					 .late_timeout_ns = FENCE_TIMEOUT_NS};
 	struct gantry_hop owner = {.submit = owner_submit, .complete = owner_complete}, terminal;
