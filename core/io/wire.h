@@ -6,7 +6,8 @@
  * Each field is read once, with the width of its write. A peer on the same thread wrote the fields
  * a moment ago. A wide load over several recent narrow writes defeats store forwarding: it waits
  * until all writes have reached the cache. After a copy of 4 KiB that takes longer than the rest of
- * the path through a responder. Hop times are read in pairs; gn_wire_set_time() writes a pair.
+ * the path through a responder. Hop times are read in pairs: gn_wire_set_time() writes the first
+ * pair; backends and bounce buffers write the times of the second pair one by one.
  */
 #ifndef GN_IO_WIRE_H
 #define GN_IO_WIRE_H
@@ -76,8 +77,8 @@ static inline void gn_wire_take_answer(const volatile struct gn_wire *wire, stru
 }
 
 /*
- * Write the time of a target (answers: 1), which is the first to write a hop time of this pair, or
- * of a gateway (0).
+ * Write the time of this responder, in nanoseconds. answers: 1: it is a target, before which no hop
+ * has written this pair. 0: it is a gateway, and the time of the target is kept.
  */
 static inline void gn_wire_set_time(struct gantry_io *io, int answers, uint32_t ns)
 {

@@ -3,8 +3,9 @@
  * fanout.c - completes a parent descriptor when all its children have completed. Lane's thread,
  * except create and destroy.
  *
- * Children come from a separate pool. Each passes through a chain without stages. A parent with one
- * piece that covers it has no child: it passes through such a chain itself.
+ * Children come from a separate pool: each slot of a parent has its own. A child passes through a
+ * chain without stages. A parent with one piece that covers it has no child: it passes through such
+ * a chain itself.
  *
  *      [guard] [owner: child_done] [terminal]
  *      [guard] [owner: whole_done] [terminal]
@@ -37,11 +38,10 @@ struct chains {
 
 struct gantry_fanout {
 	struct gn_lane *lane;
-	uint32_t n_parents, max_pieces, n_children, n_free, n_waiting;
-	struct join *joins; /* indexed by the slot of the parent */
-	struct gantry_io *children;
-	struct gantry_io **free;
-	struct gantry_io **waiting; /* ring of n_children entries: there are not more pieces */
+	uint32_t n_parents, max_pieces, n_children, n_waiting;
+	struct join *joins;         /* indexed by the slot of the parent */
+	struct gantry_io *children; /* max_pieces for each slot of a parent */
+	struct gantry_io **waiting; /* ring of n_children entries: one for each piece */
 	uint32_t first_waiting;
 	struct chains *chains; /* indexed by terminal */
 };
@@ -55,14 +55,13 @@ static void add_times(struct gantry_io *parent, const struct gantry_io *child)
 
 static void child_done(void *self, struct gantry_io *child)
 {
-	struct gantry_fanout *f = self;
 	struct join *join = child->owner;
 	struct gantry_io *parent = join->parent;
 
+	(void)self;
 	if (gantry_io_end(child) != 0)
 		return;
 	add_times(parent, child);
-	f->free[f->n_free++] = child;
 	if (gn_join_add(&join->parts, child->status) == 0) {
 		parent->status = gn_join_status(&join->parts);
 		gantry_complete(parent);
@@ -105,7 +104,7 @@ static int expired(const struct gantry_fanout *f, const struct gantry_io *io)
 
 /*
  * Submit each waiting descriptor once. Each is removed from the list first, because the completion
- * of a parent can submit new ones.
+ * of a parent can submit new descriptors.
  */
 static int fanout_poll(void *self)
 {
@@ -136,10 +135,9 @@ static int fanout_arm(void *self)
 	return f->n_waiting != 0;
 }
 
-static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
-				    const struct gantry_piece *piece)
+static void make_child(const struct gantry_fanout *f, struct join *join,
+		       const struct gantry_piece *piece, struct gantry_io *child)
 {
-	struct gantry_io *child = f->free[--f->n_free];
 	const struct gantry_io *parent = join->parent;
 
 	gantry_io_begin(child, parent->start_ns);
@@ -154,7 +152,6 @@ static struct gantry_io *make_child(struct gantry_fanout *f, struct join *join,
 	child->region_offset = parent->region_offset + piece->skip;
 	child->deadline_us = parent->deadline_us;
 	child->data = parent->data ? (char *)parent->data + piece->skip : NULL;
-	return child;
 }
 
 /* Pass on a parent that one piece covers. */
@@ -172,30 +169,29 @@ static void submit_whole(struct gantry_fanout *f, struct gantry_io *io,
 }
 
 /*
- * Returns as gn_fanout_submit(). Not inlined, because it saves many registers: the common path of
- * one piece must not wait for these stores. After a copy of data the queue of stores is full.
+ * Not inlined: it pushes callee-saved registers. After a copy of data the store buffer of the
+ * processor is full, so that the common path, a parent without children, would wait for these
+ * stores.
  */
-static __attribute__((noinline)) int submit_children(struct gantry_fanout *f,
-						     struct gantry_io *parent,
-						     const struct gantry_piece *pieces, uint32_t n)
+static __attribute__((noinline)) void submit_children(struct gantry_fanout *f,
+						      struct gantry_io *parent,
+						      const struct gantry_piece *pieces, uint32_t n)
 {
 	struct join *join = &f->joins[parent->slot];
+	struct gantry_io *children = &f->children[parent->slot * f->max_pieces];
 
-	if (f->n_free < n)
-		return -EAGAIN;
 	parent->flags &= (uint8_t)~GANTRY_IO_CRC; /* not valid for a part */
 	*join = (struct join){.parent = parent, .parts = {.n_left = n}};
+	/* a submit can complete other parents, whose owners can submit again and change `pieces` */
+	for (uint32_t i = 0; i < n; i++)
+		make_child(f, join, &pieces[i], &children[i]);
 	/*
 	 * After the submit of the last child the parent can have completed, and a new parent can
-	 * use the join.
+	 * use its join and its children.
 	 */
-	for (uint32_t i = 0; i < n; i++) {
-		struct gantry_io *child = make_child(f, join, &pieces[i]);
-
-		if (submit_piece(child) != 0)
-			put_waiting(f, child);
-	}
-	return 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (submit_piece(&children[i]) != 0)
+			put_waiting(f, &children[i]);
 }
 
 int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
@@ -203,9 +199,10 @@ int gn_fanout_submit(struct gantry_fanout *f, struct gantry_io *parent,
 {
 	if (n == 0 || n > f->max_pieces || parent->slot >= f->n_parents)
 		return -E2BIG;
-	if (n > 1 || pieces->length != parent->length)
-		return submit_children(f, parent, pieces, n);
-	submit_whole(f, parent, pieces);
+	if (n == 1 && pieces->length == parent->length)
+		submit_whole(f, parent, pieces);
+	else
+		submit_children(f, parent, pieces, n);
 	return 0;
 }
 
@@ -223,7 +220,6 @@ static void free_all(struct gantry_fanout *f)
 	free(f->children);
 	free(f->chains);
 	free(f->waiting);
-	free(f->free);
 	free(f->joins);
 	free(f);
 }
@@ -246,19 +242,16 @@ int gn_fanout_create(struct gn_lane *lane, const struct gantry_hop *terminals, u
 	f->max_pieces = max_pieces;
 	f->n_children = (uint32_t)n;
 	f->joins = calloc(n_parents, sizeof(*f->joins));
-	f->free = calloc(n, sizeof(struct gantry_io *));
 	f->waiting = calloc(n, sizeof(struct gantry_io *));
 	f->chains = calloc(n_terminals, sizeof(*f->chains));
 	/* make_child() sets the hop, which depends on the terminal */
 	f->children = gn_io_pool((uint32_t)n, NULL);
-	if (!f->joins || !f->free || !f->waiting || !f->chains || !f->children)
+	if (!f->joins || !f->waiting || !f->chains || !f->children)
 		goto out_free;
 	for (uint32_t i = 0; i < n_terminals; i++) {
 		fill_chain(f, f->chains[i].child, child_done, &terminals[i]);
 		fill_chain(f, f->chains[i].whole, whole_done, &terminals[i]);
 	}
-	for (uint32_t i = 0; i < n; i++)
-		f->free[f->n_free++] = &f->children[i];
 	poller.self = f;
 	rc = gn_worker_add(lane->worker, &poller);
 	if (rc != 0)

@@ -185,7 +185,7 @@ struct gantry_server_ops {
 struct gantry_chain;  /* the hops of a pipeline, and their descriptors */
 struct gantry_fanout; /* parent descriptors that wait for their children, on one lane */
 
-/* One child of a descriptor: a part of its range, for one of the terminals. */
+/* A part of the range of a descriptor, for one of the terminals. */
 struct gantry_piece {
 	uint32_t terminal; /* index in the array `terminals` of fanout_create */
 	uint32_t length;   /* bytes */
@@ -480,15 +480,15 @@ struct gantry_role_host {
 	 */
 	void (*fanout_destroy)(struct gantry_fanout *fanout);
 	/*
-	 * Submit the children of a parent. Lane's thread.
+	 * Submit the pieces of a parent. Lane's thread.
 	 *
 	 * fanout    of fanout_create
 	 * parent    the descriptor
-	 * pieces    n children; copied
-	 * n         number of children
-	 * returns   0: the parent completes when all children have completed
-	 *           -EAGAIN: rejected for now
-	 *           -E2BIG: more than max_pieces
+	 * pieces    n pieces; copied before the first one is submitted. `skip` of a piece that
+	 *           covers the parent is 0
+	 * n         number of pieces
+	 * returns   0: the parent completes when all its pieces have completed
+	 *           -E2BIG: no piece, or more than max_pieces
 	 */
 	int (*fanout_submit)(struct gantry_fanout *fanout, struct gantry_io *parent,
 			     const struct gantry_piece *pieces, uint32_t n);

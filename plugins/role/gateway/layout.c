@@ -19,8 +19,9 @@
 #include <strings.h>
 
 /*
- * The functions for several pieces save many registers. The common path of an IO within one chunk
- * must not wait for these stores: after a copy of data the queue of stores is full.
+ * For functions that divide an IO: they push callee-saved registers. After a copy of data the store
+ * buffer of the processor is full, so that the common path, an IO within one chunk, would wait for
+ * these stores.
  */
 #define NOT_INLINE __attribute__((noinline))
 #define MAX_CHUNKS 64u /* limit of the chunks that one IO touches: bounds the descriptors */
@@ -196,7 +197,10 @@ static NOT_INLINE uint32_t split_concat(const struct layout *layout, const struc
 	return n;
 }
 
-/* value / by. A division takes longer than the rest of a route; most chunks are a power of two. */
+/*
+ * Returns value / by. A division takes longer than the rest of a route, and most chunk sizes are
+ * powers of two.
+ */
 static inline uint64_t quotient(uint64_t value, uint64_t by)
 {
 	return (by & (by - 1)) == 0 ? value >> __builtin_ctzll(by) : value / by;

@@ -21,6 +21,7 @@
 /* A terminal: accepts IOs, rejects them, or completes them in submit. */
 struct terminal {
 	_Atomic int rc, now;
+	_Atomic int pipelines; /* completes what it holds when it gets another IO */
 	unsigned now_status;
 	struct gantry_io *held[PARENTS * PIECES];
 	_Atomic unsigned n_held, n_taken, n_refused;
@@ -35,6 +36,9 @@ static _Atomic unsigned n_done[PARENTS];
 static _Atomic unsigned status[PARENTS];
 /* while n_again is not 0, a parent that completes is submitted again with this one piece */
 static const struct gantry_piece *again;
+/* not NULL: a parent is submitted again with these pieces of `shared`, which is overwritten */
+static const struct gantry_piece *overwriting;
+static struct gantry_piece shared[2];
 static _Atomic unsigned n_again;
 static _Atomic int again_rc;
 static char data[4096];
@@ -49,6 +53,8 @@ static int terminal_submit(void *self, struct gantry_io *io)
 		return rc;
 	}
 	t->n_taken++;
+	if (t->pipelines && t->n_held > 0)
+		gantry_fail(t->held[--t->n_held], GANTRY_S_OK);
 	if (t->now)
 		gantry_fail(io, (enum gantry_status)t->now_status);
 	else
@@ -67,7 +73,10 @@ static void parent_done(void *self, struct gantry_io *io)
 		n_again--;
 		gantry_io_begin(io, gn_now_ns());
 		io->hop++;
-		again_rc = gn_fanout_submit(fanout, io, again, 1);
+		if (overwriting)
+			memcpy(shared, overwriting, sizeof(shared));
+		again_rc = gn_fanout_submit(fanout, io, overwriting ? shared : again,
+					    overwriting ? 2 : 1);
 	}
 }
 
@@ -86,6 +95,7 @@ void setUp(void)
 	memset(terminals, 0, sizeof(terminals));
 	memset(n_done, 0, sizeof(n_done));
 	n_again = 0;
+	overwriting = NULL;
 	fake_clock_start();
 	fake_worker_start(&fw);
 	for (int i = 0; i < TERMINALS; i++)
@@ -199,22 +209,25 @@ static void answer_with_times(void *arg)
 	gantry_fail(child, GANTRY_S_OK);
 }
 
-static void the_checksum_of_the_whole_travels_both_ways(void)
+static void a_covered_parent_keeps_its_checksum_both_ways(void)
 {
-	struct gantry_io *child;
+	struct gantry_io *submitted;
 
 	TEST_ASSERT_EQUAL_INT(0, submit(0, whole, 1));
-	child = terminals[1].held[0];
-	TEST_ASSERT_EQUAL_PTR(&ios[0], child);
-	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA | GANTRY_IO_CRC, child->flags);
-	TEST_ASSERT_EQUAL_UINT(5, child->crc32c);
-	gn_worker_call(fw.worker, answer_with_times, child);
+	submitted = terminals[1].held[0];
+	TEST_ASSERT_EQUAL_PTR(&ios[0], submitted);
+	TEST_ASSERT_EQUAL_UINT(GANTRY_IO_FUA | GANTRY_IO_CRC, submitted->flags);
+	TEST_ASSERT_EQUAL_UINT(5, submitted->crc32c);
+	gn_worker_call(fw.worker, answer_with_times, submitted);
 	TEST_ASSERT_EQUAL_UINT(1, n_done[0]);
 	TEST_ASSERT_EQUAL_UINT(99, ios[0].crc32c);
 	TEST_ASSERT_EQUAL_UINT(40, ios[0].hop_ns[1]);
 }
 
-/* Its terminal gets the parent with the offset of the piece; its owner gets it back unchanged. */
+/*
+ * The terminal gets the parent with the offset of the piece. The owner gets it back with its own
+ * offset.
+ */
 static void a_parent_that_one_piece_covers_has_no_child(void)
 {
 	uint32_t held[GN_CHAIN_PLACES];
@@ -261,6 +274,36 @@ static void a_parent_without_children_waits_for_its_terminal(void)
 	TEST_ASSERT_EQUAL_UINT(GANTRY_S_SESSION_LOST, status[1]);
 	TEST_ASSERT_EQUAL_UINT64(10000, ios[1].offset);
 	TEST_ASSERT_EQUAL_UINT64(0, gn_host_counter(&fw.host, "double_completions"));
+}
+
+/*
+ * A submit completes another parent, whose owner submits it again. Both submits use one array of
+ * pieces, as in a gateway.
+ */
+static void each_parent_of_nested_submits_has_its_pieces(void)
+{
+	static const struct gantry_piece first[] = {{.length = 1024, .offset = 50}};
+	static const struct gantry_piece others[] = {
+		{.terminal = 0, .length = 512, .offset = 1000},
+		{.terminal = 1, .length = 512, .offset = 2000, .skip = 512}};
+
+	TEST_ASSERT_EQUAL_INT(0, submit(0, first, 1));
+	terminals[0].pipelines = 1;
+	overwriting = others;
+	n_again = 1;
+	memcpy(shared, halves, sizeof(shared));
+	TEST_ASSERT_EQUAL_INT(0, submit(1, shared, 2));
+	TEST_ASSERT_EQUAL_INT(0, again_rc);
+	TEST_ASSERT_EQUAL_UINT(1, terminals[1].n_held);
+	TEST_ASSERT_EQUAL_UINT64(2000, terminals[1].held[0]->offset);
+	TEST_ASSERT_EQUAL_UINT(1, terminals[2].n_held);
+	TEST_ASSERT_EQUAL_UINT64(7, terminals[2].held[0]->offset);
+	finish(0, GANTRY_S_OK);
+	finish(0, GANTRY_S_OK);
+	finish(1, GANTRY_S_OK);
+	finish(2, GANTRY_S_OK);
+	TEST_ASSERT_EQUAL_UINT(2, n_done[0]);
+	TEST_ASSERT_EQUAL_UINT(1, n_done[1]);
 }
 
 static void the_slowest_child_gives_the_time(void)
@@ -464,7 +507,8 @@ int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(children_have_the_range_and_the_flags_of_their_parent);
-	RUN_TEST(the_checksum_of_the_whole_travels_both_ways);
+	RUN_TEST(a_covered_parent_keeps_its_checksum_both_ways);
+	RUN_TEST(each_parent_of_nested_submits_has_its_pieces);
 	RUN_TEST(a_parent_that_one_piece_covers_has_no_child);
 	RUN_TEST(a_parent_without_children_waits_for_its_terminal);
 	RUN_TEST(the_slowest_child_gives_the_time);
