@@ -509,9 +509,17 @@ static bool is_shared(const void *at)
 	return sim_line_use(at, self->pub.id);
 }
 
+/* Whether the memory is on the stack of the running thread. */
+static inline bool is_on_own_stack(const void *at)
+{
+	const uint8_t *stack = stacks + (size_t)(self - threads) * (SIM_STACK + GUARD);
+
+	return (size_t)((const uint8_t *)at - stack) < SIM_STACK + GUARD;
+}
+
 static inline void plain_point(const void *at, const void *pc)
 {
-	if (rates.only_shared && (!self || !is_shared(at)))
+	if (!self || is_on_own_stack(at) || (rates.only_shared && !is_shared(at)))
 		settle();
 	else
 		sim_access(false, pc);

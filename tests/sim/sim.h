@@ -60,7 +60,10 @@ struct sim_thread {
 /* The schedule of a run. sim_rates_draw() draws it from the seed, or a test sets it. */
 struct sim_rates {
 	enum sim_model model;
-	/* plain accesses are points; false: only atomic accesses and system calls */
+	/*
+	 * plain accesses are points, except those of a thread to its own stack; false: only atomic
+	 * accesses and system calls
+	 */
 	bool plain_points;
 	/* plain accesses are points only in lines of memory that several threads have used */
 	bool only_shared;

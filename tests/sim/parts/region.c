@@ -50,11 +50,11 @@ static bool exported, destroyed, ready0, ready1, idle0, idle1, may_stop1, stoppe
 
 /*
  * Only a few plain accesses separate conflicting steps of the control thread and a lane. So plain
- * accesses are points in half of the schedules, and threads change often.
+ * accesses are points in a third of the schedules, and threads change often.
  */
 static void tune(struct sim_rates *rates)
 {
-	rates->plain_points = sim_draw(2);
+	rates->plain_points = sim_draw(3) == 0;
 	rates->switch_one_in = 2u << sim_draw(4);
 	rates->forwards = true;
 }
