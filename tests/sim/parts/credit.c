@@ -17,7 +17,7 @@ static void begin(void)
 				   .depth = 1 + sim_draw(6),
 				   .membarrier = true};
 	attr.credit_batch = 1 + sim_draw((attr.depth + 1) / 2);
-	n = 6 + sim_draw(6);
+	n = 6 + sim_draw(5);
 	batch = 1 + sim_draw(4);
 	holds = sim_draw(3); /* used receives that the consumer posts only after an empty poll */
 	lanes_begin(&attr);

@@ -63,12 +63,12 @@ static void tune(struct sim_rates *rates)
 static void begin(void)
 {
 	as.rival = (enum rival)sim_draw(RIVALS);
-	as.n_lanes = sim_draw(4) != 0 ? 1 : 2;
+	as.n_lanes = sim_draw(8) != 0 ? 1 : 2;
 	as.n_before = sim_draw(3);
 	as.n_after = sim_draw(3);
 	as.closes = sim_draw(4) == 0;
 	as.slow_close = sim_draw(4) == 0;
-	as.starts = sim_draw(2) == 0;
+	as.starts = sim_draw(3) == 0;
 	holds = sim_draw(4) != 0;
 	memset(sessions, 0, sizeof(sessions));
 	memset(secret, 0, sizeof(secret));
