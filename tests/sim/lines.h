@@ -9,7 +9,6 @@
 void sim_lines_clear(void);
 /*
  * Record that a thread uses the line at this address. Returns whether several threads have used it.
- * A line that replaces another line in the table counts as unused before. thread: not 0.
  */
 bool sim_line_use(const void *at, uint32_t thread);
 
