@@ -367,6 +367,12 @@ static void stop_servers(void)
 			sim_proc_signal(slots[slot].proc, SIGTERM);
 }
 
+/* Whether this is one of two gateways, of which a client uses one at a time. */
+static bool is_on_a_path(unsigned slot)
+{
+	return now->topology.paths && slot >= GATEWAY && slot < DISK;
+}
+
 /*
  * A server without its disk has fewer resources than after the start of all servers. So has a
  * gateway if the disk uses the other one.
@@ -375,7 +381,7 @@ static bool lacks_disk(unsigned slot)
 {
 	if (slot == DISK || !now->topology.guest)
 		return false;
-	return !is_running(DISK) || (now->topology.paths && slot >= GATEWAY && slot < CLIENTS);
+	return !is_running(DISK) || is_on_a_path(slot);
 }
 
 static void note_rested(void)
@@ -399,20 +405,27 @@ static void must_hold_the_same(unsigned slot, const struct sim_held *held,
 }
 
 /*
- * The first probe can fill pools, so the heap can grow. The second one finds the pools filled,
- * unless a probe has failed. A probe that loses its session and resumes it does not fail.
+ * Returns the bytes of heap that a server is allowed to keep after a probe. The first probe can
+ * fill pools. The second one finds the pools filled, unless a probe has failed, or the second probe
+ * has used another path than the first one. A probe that loses its session and resumes it does not
+ * fail.
  */
+static size_t kept_after_probe(unsigned slot)
+{
+	if (n_probes != 0 || probe_failed || is_on_a_path(slot))
+		return POOLS;
+	return sim_topology_limits_io(now) ? QOS_BYTES : 0;
+}
+
 static void compare_probed(void)
 {
-	const size_t more = sim_topology_limits_io(now) ? QOS_BYTES : 0;
 	struct sim_held held;
 
 	for (unsigned slot = 0; slot < CLIENTS; slot++) {
 		if (!is_running(slot))
 			continue;
 		sim_held_note(&held, slots[slot].proc);
-		must_hold_the_same(slot, &held, &slots[slot].held,
-				   n_probes == 0 && !probe_failed ? more : POOLS,
+		must_hold_the_same(slot, &held, &slots[slot].held, kept_after_probe(slot),
 				   "before the last client");
 	}
 }
