@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MS 1000000ull
-#define PLAIN_ONE_IN 25u /* runs */
+#define PLAIN_ONE_IN 20u /* runs */
 #define SWAPS_ONE_IN 8u
 #define LISTS_ONE_IN 4u
 #define TCP_ONE_IN 4u
