@@ -10,10 +10,10 @@
 extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_plugin,
 	tcp_LTX_gantry_plugin, initiator_LTX_gantry_plugin, gateway_LTX_gantry_plugin,
 	target_LTX_gantry_plugin, file_LTX_gantry_plugin, memory_LTX_gantry_plugin,
-	null_LTX_gantry_plugin, crc_LTX_gantry_plugin, fault_LTX_gantry_plugin,
-	noop_LTX_gantry_plugin, stats_LTX_gantry_plugin, trace_LTX_gantry_plugin,
-	partition_LTX_gantry_plugin, qos_LTX_gantry_plugin, exporter_LTX_gantry_plugin,
-	vhost_user_blk_LTX_gantry_plugin;
+	null_LTX_gantry_plugin, rbd_LTX_gantry_plugin, crc_LTX_gantry_plugin,
+	fault_LTX_gantry_plugin, noop_LTX_gantry_plugin, stats_LTX_gantry_plugin,
+	trace_LTX_gantry_plugin, partition_LTX_gantry_plugin, qos_LTX_gantry_plugin,
+	exporter_LTX_gantry_plugin, vhost_user_blk_LTX_gantry_plugin;
 
 static const struct {
 	const char *name;
@@ -28,6 +28,7 @@ static const struct {
 	{"file", &file_LTX_gantry_plugin},
 	{"memory", &memory_LTX_gantry_plugin},
 	{"null", &null_LTX_gantry_plugin},
+	{"rbd", &rbd_LTX_gantry_plugin},
 	{"crc", &crc_LTX_gantry_plugin},
 	{"fault", &fault_LTX_gantry_plugin},
 	{"noop", &noop_LTX_gantry_plugin},

@@ -221,8 +221,9 @@ static enum sim_fault_kind kind_here(enum sim_fault_kind kind)
 static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 {
 	static const enum place places[SIM_FAULT_KINDS] = {
-		CLIENTS, GATEWAY, TARGET, GATEWAY, TARGET, TARGET,  TARGET, TARGET, CLIENTS,
-		GATEWAY, TARGET,  DISK,   DISK,    DISK,   GATEWAY, TARGET, TARGET};
+		CLIENTS, GATEWAY, TARGET,  GATEWAY, TARGET, TARGET, TARGET,
+		TARGET,  CLIENTS, GATEWAY, TARGET,  DISK,   DISK,   DISK,
+		GATEWAY, TARGET,  TARGET,  TARGET,  TARGET, TARGET};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
@@ -287,6 +288,18 @@ static void inject(const struct sim_fault *fault)
 		event("the volume of %s grows",
 		      sim_topology_store(fault->client % now->topology.n_targets));
 		break;
+	case SIM_STALL_REMOTE:
+		sim_remote_stall(fault->down_ns, fault->part);
+		event("the storage server stalls (part %u)", fault->part);
+		break;
+	case SIM_KILL_REMOTE:
+		sim_remote_kill(fault->down_ns);
+		event("the storage server is killed");
+		break;
+	case SIM_REMOVE_REMOTE:
+		sim_remote_remove(fault->down_ns);
+		event("the storage server has no volume");
+		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
 			cut_slot(slot, fault->down_ns);
@@ -342,6 +355,7 @@ static void calm_down(void)
 	rates.stall_one_in = 0;
 	sim_rates_set(&rates);
 	sim_disk_repair();
+	sim_remote_repair();
 	calm_at = SIM_NEVER;
 }
 
@@ -630,6 +644,7 @@ static void read_volume(uint32_t volume)
 
 static void read_volumes(void)
 {
+	sim_remote_settle();
 	for (uint32_t volume = 0; volume < SIM_VOLUMES && !now->topology.memory; volume++)
 		read_volume(volume);
 }
@@ -672,7 +687,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 		if (s->faults[i].kind == SIM_GROW)
 			continue;
 		if (slot >= GATEWAY || s->faults[i].kind == SIM_POWER_CUT ||
-		    s->faults[i].kind == SIM_BLACKOUT)
+		    s->faults[i].kind == SIM_BLACKOUT || s->faults[i].kind >= SIM_STALL_REMOTE)
 			return 0;
 		if (s->topology.spans)
 			return 0;
@@ -686,7 +701,7 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 static bool volumes_can_change(const struct sim_scenario *s)
 {
 	if (s->topology.exchanges || s->topology.memory || s->disk.sync_fails_one_in != 0 ||
-	    s->disk.write_fails_one_in != 0)
+	    s->disk.write_fails_one_in != 0 || s->remote.kind == SIM_NBD)
 		return true;
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		if (s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
@@ -718,6 +733,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	restarted_at = SIM_NEVER;
 	calm_at = s->topology.guest ? GUEST_CALM_NS : SIM_NEVER;
 	sim_disk_begin(&s->disk);
+	sim_remote_begin(&s->remote);
 	sim_judge_begin(s->resume, s->topology.spans, s->topology.guest ? 1 : 0);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));

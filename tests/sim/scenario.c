@@ -12,16 +12,21 @@
 #define LISTS_ONE_IN 4u
 #define TCP_ONE_IN 4u
 #define GUEST_ONE_IN 12u
+#define REMOTE_ONE_IN 12u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",          "gateway killed",        "target killed",
-		"gateway stopped",        "target stopped",        "power cut of the target",
-		"power cut of all",       "volume exchanged",      "client without memory",
-		"gateway without memory", "target without memory", "disk killed",
-		"disk stopped",           "disk without memory",   "gateway hangs",
-		"target hangs",           "volume grows"};
+		"client killed",         "gateway killed",
+		"target killed",         "gateway stopped",
+		"target stopped",        "power cut of the target",
+		"power cut of all",      "volume exchanged",
+		"client without memory", "gateway without memory",
+		"target without memory", "disk killed",
+		"disk stopped",          "disk without memory",
+		"gateway hangs",         "target hangs",
+		"volume grows",          "storage server stalls",
+		"storage server killed", "volume of the storage server removed"};
 
 	return names[kind];
 }
@@ -56,6 +61,8 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "guest that exchanges memory",
 							  "guest that leaves",
 							  "two paths",
+							  "backend rbd",
+							  "backend nbd",
 							  "nothing wrong"};
 
 	return names[condition];
@@ -65,7 +72,9 @@ bool sim_scenario_is_smooth(const struct sim_scenario *s)
 {
 	return s->target_stage.delay_us == 0 && s->gateway_stage.delay_us == 0 &&
 	       s->disk.slowest_ns == 0 && s->disk.sync_fails_one_in == 0 &&
-	       s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0;
+	       s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0 &&
+	       s->remote.fails_one_in == 0 && s->remote.silent_one_in == 0 &&
+	       s->remote.garbled_one_in == 0 && s->remote.slowest_ns <= SIM_REMOTE_FAST_NS;
 }
 
 uint32_t sim_scenario_conditions(const struct sim_scenario *s)
@@ -100,6 +109,8 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_GUEST_EXCHANGES] = (s->jobs[0].guest & SIM_GUEST_EXCHANGES) != 0,
 		[SIM_WITH_GUEST_LEAVES] = (s->jobs[0].guest & SIM_GUEST_LEAVES) != 0,
 		[SIM_WITH_PATHS] = s->topology.paths,
+		[SIM_WITH_RBD] = s->remote.kind == SIM_RBD,
+		[SIM_WITH_NBD] = s->remote.kind == SIM_NBD,
 		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
 	uint32_t bits = 0;
 
@@ -300,6 +311,14 @@ static void draw_hang(struct sim_scenario *s)
 		hang_during_io(s);
 }
 
+/* Draw a storage server behind the targets. Called likewise. */
+static void draw_remote(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x4eb);
+	if (sim_draw(REMOTE_ONE_IN) == 0)
+		sim_topology_draw_remote(s);
+}
+
 /*
  * Let the file of a volume grow, often while a process is down. If the targets form one volume,
  * only the last can grow. Called last, with a separate sequence of numbers.
@@ -309,7 +328,8 @@ static void draw_growth(struct sim_scenario *s)
 	const struct sim_topology *t = &s->topology;
 
 	sim_begin(s->seed ^ 0x960);
-	if (s->n_faults == SIM_FAULTS || t->shape == SIM_EMBEDDED || t->memory || sim_draw(6) != 0)
+	if (s->n_faults == SIM_FAULTS || t->shape == SIM_EMBEDDED || t->memory ||
+	    s->remote.kind == SIM_NBD || sim_draw(6) != 0)
 		return;
 	s->faults[s->n_faults] = (struct sim_fault){
 		.kind = SIM_GROW,
@@ -353,6 +373,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	draw_guest(s);
 	sim_topology_add_paths(s);
 	draw_hang(s);
+	draw_remote(s);
 	draw_growth(s);
 }
 

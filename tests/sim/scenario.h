@@ -6,6 +6,7 @@
 #include "image.h"
 #include "judge.h"
 #include "os.h"
+#include "remote.h"
 #include "sim.h"
 #include "topology.h"
 
@@ -36,6 +37,10 @@ enum sim_fault_kind {
 	SIM_HANG_TARGET,
 	/* the file of the volume becomes larger; also drawn after all other draws */
 	SIM_GROW,
+	/* of the storage server behind the targets; drawn by topology.c, see remote.h */
+	SIM_STALL_REMOTE,
+	SIM_KILL_REMOTE,
+	SIM_REMOVE_REMOTE,
 	SIM_FAULT_KINDS
 };
 
@@ -47,6 +52,7 @@ struct sim_fault {
 	uint64_t at_ns;
 	/* time until the restart; STARVE: how long allocations fail; HANG: until it continues */
 	uint64_t down_ns;
+	uint32_t part;   /* STALL_REMOTE: see sim_remote_stall() */
 	uint32_t one_in; /* STARVE: one in this many allocations fails, on average */
 };
 
@@ -70,6 +76,7 @@ struct sim_scenario {
 	struct sim_disk_faults disk;
 	uint64_t io_timeout_ms, heartbeat_ms, spin_ns;
 	struct sim_stage target_stage, gateway_stage;
+	struct sim_remote_faults remote;
 	struct sim_topology topology;
 };
 
@@ -126,7 +133,9 @@ enum sim_condition {
 	SIM_WITH_GUEST_EXCHANGES,
 	SIM_WITH_GUEST_LEAVES,
 	SIM_WITH_PATHS, /* two gateways, each a path to the same targets */
-	SIM_CALM,       /* no faults */
+	SIM_WITH_RBD,   /* the backend `rbd`; next: `nbd` */
+	SIM_WITH_NBD,
+	SIM_CALM, /* no faults */
 	SIM_CONDITIONS
 };
 /* Whether the scenario has no source of errors except its faults. */

@@ -56,8 +56,10 @@ static struct results *results;
 static struct sim_limits limits; /* parts of a scenario that are left out */
 static const char *image, *state_file;
 static bool stop_at_first; /* stop at the first failure */
-static bool only_guests;   /* run only the seeds whose scenario has a guest */
-static bool doca;          /* run the scenarios of doca_run.c */
+/* run only the seeds whose scenario has a guest, or this storage server */
+static bool only_guests;
+static enum sim_remote_kind only_remote;
+static bool doca; /* run the scenarios of doca_run.c */
 
 static double seconds(void)
 {
@@ -86,11 +88,12 @@ static bool is_wanted(uint64_t seed)
 {
 	struct sim_scenario scenario;
 
-	if (!only_guests)
+	if (!only_guests && only_remote == SIM_NO_REMOTE)
 		return true;
 	sim_scenario_draw(&scenario, seed);
 	sim_scenario_limit(&scenario, &limits);
-	return scenario.topology.guest;
+	return (!only_guests || scenario.topology.guest) &&
+	       (only_remote == SIM_NO_REMOTE || scenario.remote.kind == only_remote);
 }
 
 static void add_longest(uint64_t seed, uint64_t points)
@@ -365,7 +368,7 @@ static int run_one(uint64_t seed, bool small)
 static int usage(void)
 {
 	fputs("usage: system --image FILE [doca] FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
-	      "                             [--guests]\n"
+	      "                             [--guests] [--rbd] [--nbd]\n"
 	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n",
 	      sim_out);
 	return 2;
@@ -376,7 +379,8 @@ int main(int argc, char **argv)
 	static const struct option options[] = {{"image", 1, NULL, 'i'},  {"seed", 1, NULL, 's'},
 						{"shrink", 0, NULL, 'S'}, {"state", 1, NULL, 'f'},
 						{"first", 0, NULL, '1'},  {"limit", 1, NULL, 'l'},
-						{"guests", 0, NULL, 'g'}, {NULL, 0, NULL, 0}};
+						{"guests", 0, NULL, 'g'}, {"rbd", 0, NULL, 'r'},
+						{"nbd", 0, NULL, 'n'},    {NULL, 0, NULL, 0}};
 	static char unread[64 << 10]; /* buffer of stdout */
 	uint64_t seed = 0, first = 1, last = 0;
 	bool one = false, small = false;
@@ -424,6 +428,12 @@ int main(int argc, char **argv)
 			break;
 		case 'g':
 			only_guests = true;
+			break;
+		case 'r':
+			only_remote = SIM_RBD;
+			break;
+		case 'n':
+			only_remote = SIM_NBD;
 			break;
 		case 'j':
 			workers = (uint32_t)strtoul(optarg, NULL, 0);

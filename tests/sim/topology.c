@@ -9,6 +9,7 @@
 
 #include "scenario.h"
 
+#define OSD_OP_TIMEOUT_S 1u
 #define TEXT 8192u
 #define DISK_NS 1000000u /* from here on a guest is likely to use its disk */
 #define UUID "6f1c0f8b-5c2c-4f5e-9a53-000000000001" /* of volume 0 */
@@ -213,6 +214,47 @@ void sim_topology_draw_guest(struct sim_scenario *s)
 		draw_disk_fault(s);
 }
 
+/* Most stalls of `rbd` are longer than osd_op_timeout. */
+static void draw_remote_fault(struct sim_scenario *s)
+{
+	const bool stalls = sim_draw(2) == 0;
+	const uint32_t at_ns = 50000u << sim_draw(10);
+
+	s->faults[s->n_faults++] = (struct sim_fault){
+		.kind = stalls                      ? SIM_STALL_REMOTE
+			: s->remote.kind == SIM_RBD ? SIM_REMOVE_REMOTE
+						    : SIM_KILL_REMOTE,
+		.at_ns = at_ns + sim_draw(at_ns),
+		.part = s->remote.kind == SIM_RBD ? sim_draw(SIM_REMOTE_PARTS + 1)
+						  : SIM_REMOTE_PARTS,
+		.down_ns = stalls && s->remote.kind == SIM_RBD && sim_draw(3) != 0
+				   ? OSD_OP_TIMEOUT_S * 1000000000ull + sim_draw(1000000000)
+				   : (uint64_t)(50000u << sim_draw(14))};
+}
+
+void sim_topology_draw_remote(struct sim_scenario *s)
+{
+	struct sim_remote_faults *remote = &s->remote;
+
+	if (s->topology.shape == SIM_EMBEDDED || s->topology.exchanges || s->topology.memory)
+		return;
+	remote->kind = SIM_RBD;
+	remote->slowest_ns = SIM_REMOTE_FAST_NS >> sim_draw(6);
+	if (sim_scenario_is_smooth(s) && s->n_faults == 0 && sim_draw(3) != 0)
+		return;
+	remote->slowest_ns <<= sim_draw(8);
+	if (sim_draw(2) == 0)
+		s->io_timeout_ms = 2560;
+	if (sim_draw(4) == 0)
+		remote->fails_one_in = 16u << sim_draw(6);
+	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
+		remote->silent_one_in = 16u << sim_draw(6);
+	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
+		remote->garbled_one_in = 16u << sim_draw(6);
+	for (uint32_t n = sim_draw(4); n > 0 && s->n_faults < SIM_FAULTS; n--)
+		draw_remote_fault(s);
+}
+
 /*
  * Only a client that resumes its session changes the path. The exporter does not, and with it there
  * would be too many processes.
@@ -264,6 +306,8 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 		t->tcp_direct = false;
 	if (features & SIM_NO_PATHS || t->shape != SIM_SEPARATE)
 		t->paths = false;
+	if (features & SIM_NO_SERVER)
+		s->remote.kind = SIM_NO_REMOTE;
 	if (features & SIM_NO_GUEST || t->shape == SIM_EMBEDDED || t->spans)
 		t->guest = false;
 	if (!t->guest)
@@ -328,6 +372,13 @@ void sim_topology_print(const struct sim_scenario *s)
 		fprintf(sim_out, "  lists and extents\n");
 	if (t->memory)
 		fprintf(sim_out, "  backend memory\n");
+	if (s->remote.kind != SIM_NO_REMOTE)
+		fprintf(sim_out,
+			"  backend %s: operations of at most %.3f ms; one in %u fails, in %u has no reply, "
+			"in %u an invalid one\n",
+			s->remote.kind == SIM_RBD ? "rbd" : "nbd",
+			(double)s->remote.slowest_ns / 1e6, s->remote.fails_one_in,
+			s->remote.silent_one_in, s->remote.garbled_one_in);
 	if (sim_topology_first_block(s) != 0)
 		fprintf(sim_out, "  each volume is a partition of its store\n");
 	if (t->guest)
@@ -508,6 +559,14 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 		add(text,
 		    "};\nbackend = { type = \"memory\"; size = \"%uKiB\"; uuid = \"%.35s%u\"; }; ",
 		    SIM_VOLUME_BLOCKS * SIM_BLOCK / 1024, UUID, volume + 1);
+	else if (s->remote.kind == SIM_RBD)
+		add(text,
+		    "};\nbackend = { type = \"rbd\"; conf = \"/vol/store%u.img\"; image = \"image\"; osd_op_timeout = \"%us\"; }; ",
+		    volume, OSD_OP_TIMEOUT_S);
+	else if (s->remote.kind == SIM_NBD)
+		add(text,
+		    "};\nbackend = { type = \"nbd\"; uri = \"nbd+unix:///?socket=/vol/store%u.img\"; block = \"4KiB\"; quiesce_time = \"%uns\"; }; ",
+		    volume, SIM_REMOTE_LATE_NS);
 	else
 		add(text,
 		    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",

@@ -72,7 +72,8 @@ enum sim_feature {
 	SIM_NO_TCP_DIRECT = 64,
 	SIM_NO_GUEST = 128,
 	SIM_NO_PATHS = 256,
-	SIM_FEATURES = 9 /* bits */
+	SIM_NO_SERVER = 512,
+	SIM_FEATURES = 10 /* bits */
 };
 
 struct sim_scenario;
@@ -85,6 +86,8 @@ void sim_topology_draw_lists(struct sim_scenario *s);
 void sim_topology_draw_tcp(struct sim_scenario *s);
 /* Draw a guest and faults of its disk, after all other draws. */
 void sim_topology_draw_guest(struct sim_scenario *s);
+/* Draw a storage server behind the targets and its faults, after all other draws. */
+void sim_topology_draw_remote(struct sim_scenario *s);
 /* Give some scenarios two paths; after all draws, and without a draw. */
 void sim_topology_add_paths(struct sim_scenario *s);
 /* Returns the configuration of gateway `number`. */
