@@ -23,6 +23,11 @@ struct sim_job {
 	uint32_t volume; /* 0 .. */
 	/* volumes have UUIDs from the run, whose last byte is the number of the volume plus 1 */
 	bool knows_uuids;
+	/*
+	 * the volume has legs that are exchanged: the program refuses every volume but the one of
+	 * the first session of the run, which must have started before the first exchange
+	 */
+	bool has_legs;
 	uint32_t queues, depth;
 	uint32_t ops;        /* operations of each queue */
 	uint32_t first;      /* the program uses the blocks of the volume from this one */
@@ -89,6 +94,8 @@ void sim_op_end(uint32_t op, int rc, const uint64_t *words);
  */
 void sim_session_opens(uint32_t client);
 void sim_session_started(uint32_t client, uint32_t volume);
+/* Whether this is the UUID of the first call, if that was before the first exchange. */
+bool sim_is_first_uuid(const uint8_t uuid[16]);
 /*
  * A role serves its disk to this guest for the first time: the requests of the guest that this
  * client ran before have ended. The session of the role can be older.

@@ -415,6 +415,14 @@ static uint32_t number_of(const struct gantry_volume *volume)
 	return info.uuid[15] - 1u;
 }
 
+static bool is_refused(const struct sim_job *job, const struct gantry_volume *volume)
+{
+	struct gantry_volume_info info;
+
+	gantry_volume_get_info(volume, &info);
+	return job->has_legs && !sim_is_first_uuid(info.uuid);
+}
+
 /* Use all queues of the volume. Returns the number of operations that are left. */
 static uint32_t use_volume(const struct sim_job *job, struct gantry_volume *volume, uint64_t stride)
 {
@@ -464,6 +472,11 @@ VISIBLE void *sim_image_client(void *arg)
 	rc = gantry_volume_open_role(job->file, role, &attr, &volume);
 	if (rc != 0) {
 		sim_log("client", gantry_error());
+		exit(1);
+	}
+	if (is_refused(job, volume)) {
+		sim_log("client", "another volume");
+		gantry_volume_close(&volume);
 		exit(1);
 	}
 	sim_session_started(job->client, job->knows_uuids ? number_of(volume) : job->volume);

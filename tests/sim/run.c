@@ -123,6 +123,18 @@ void sim_log(const char *source, const char *message)
 	event("%s: %s: %s", t && t->proc ? t->proc->name : "?", source, message);
 }
 
+static uint8_t first_uuid[16];
+static bool has_exchanged; /* a volume, in this run */
+
+bool sim_is_first_uuid(const uint8_t uuid[16])
+{
+	static const uint8_t none[16];
+
+	if (memcmp(first_uuid, none, sizeof(none)) == 0 && !has_exchanged)
+		memcpy(first_uuid, uuid, sizeof(first_uuid));
+	return memcmp(first_uuid, uuid, sizeof(first_uuid)) == 0;
+}
+
 /* -- processes -- */
 
 static const char *file_of(unsigned slot)
@@ -279,6 +291,7 @@ static void inject(const struct sim_fault *fault)
 		break;
 	case SIM_EXCHANGE:
 		kill_slot(slot, fault->down_ns);
+		has_exchanged = true;
 		sim_topology_exchange(fault->client % now->topology.n_targets);
 		event("the volume of %s is exchanged",
 		      sim_topology_store(fault->client % now->topology.n_targets));
@@ -737,6 +750,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	sim_judge_begin(s->resume, s->topology.spans, s->topology.guest ? 1 : 0);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
+	memset(first_uuid, 0, sizeof(first_uuid));
+	has_exchanged = false;
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		slots[slot].start_at = SIM_NEVER;
 	for (uint32_t i = 0; i < s->topology.n_targets && s->topology.shape != SIM_EMBEDDED; i++)

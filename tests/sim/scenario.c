@@ -13,6 +13,7 @@
 #define TCP_ONE_IN 4u
 #define GUEST_ONE_IN 12u
 #define REMOTE_ONE_IN 12u
+#define LEGS_ONE_IN 3u
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
@@ -61,6 +62,7 @@ const char *sim_condition_name(enum sim_condition condition)
 							  "guest that exchanges memory",
 							  "guest that leaves",
 							  "two paths",
+							  "a leg exchanged",
 							  "backend rbd",
 							  "backend nbd",
 							  "nothing wrong"};
@@ -109,6 +111,7 @@ uint32_t sim_scenario_conditions(const struct sim_scenario *s)
 		[SIM_WITH_GUEST_EXCHANGES] = (s->jobs[0].guest & SIM_GUEST_EXCHANGES) != 0,
 		[SIM_WITH_GUEST_LEAVES] = (s->jobs[0].guest & SIM_GUEST_LEAVES) != 0,
 		[SIM_WITH_PATHS] = s->topology.paths,
+		[SIM_WITH_LEGS] = s->topology.spans && s->topology.exchanges,
 		[SIM_WITH_RBD] = s->remote.kind == SIM_RBD,
 		[SIM_WITH_NBD] = s->remote.kind == SIM_NBD,
 		[SIM_CALM] = s->n_faults == 0 && sim_scenario_is_smooth(s)};
@@ -319,6 +322,14 @@ static void draw_remote(struct sim_scenario *s)
 		sim_topology_draw_remote(s);
 }
 
+/* Draw whether a leg of a volume is exchanged for a time. Called likewise. */
+static void draw_legs(struct sim_scenario *s)
+{
+	sim_begin(s->seed ^ 0x1e6);
+	if (sim_draw(LEGS_ONE_IN) == 0)
+		sim_topology_draw_legs(s);
+}
+
 /*
  * Let the file of a volume grow, often while a process is down. If the targets form one volume,
  * only the last can grow. Called last, with a separate sequence of numbers.
@@ -374,6 +385,7 @@ void sim_scenario_draw(struct sim_scenario *s, uint64_t seed)
 	sim_topology_add_paths(s);
 	draw_hang(s);
 	draw_remote(s);
+	draw_legs(s);
 	draw_growth(s);
 }
 

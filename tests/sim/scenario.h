@@ -133,6 +133,7 @@ enum sim_condition {
 	SIM_WITH_GUEST_EXCHANGES,
 	SIM_WITH_GUEST_LEAVES,
 	SIM_WITH_PATHS, /* two gateways, each a path to the same targets */
+	SIM_WITH_LEGS,  /* a leg of the volume is exchanged for a time */
 	SIM_WITH_RBD,   /* the backend `rbd`; next: `nbd` */
 	SIM_WITH_NBD,
 	SIM_CALM, /* no faults */

@@ -255,6 +255,27 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 		draw_remote_fault(s);
 }
 
+void sim_topology_draw_legs(struct sim_scenario *s)
+{
+	const uint32_t leg = sim_draw(SIM_TARGETS);
+	uint64_t at_ns = 10000000u + sim_draw(50000000); /* after the start of most sessions */
+
+	if (!s->topology.spans || s->remote.kind != SIM_NO_REMOTE || s->n_faults + 2 > SIM_FAULTS)
+		return;
+	for (uint32_t n = 0; n < 2; n++) {
+		s->faults[s->n_faults++] =
+			(struct sim_fault){.kind = SIM_EXCHANGE,
+					   .client = leg,
+					   .at_ns = at_ns,
+					   .down_ns = 1000000u + sim_draw(40000000)};
+		at_ns += 1000000u + sim_draw(200000000);
+	}
+	for (uint32_t i = 0; i < s->n_clients; i++)
+		s->jobs[i].think_ns += 1000000; /* sessions last until the exchange */
+	s->topology.exchanges = true;
+	s->topology.odd_size = sim_draw(2) != 0;
+}
+
 /*
  * Only a client that resumes its session changes the path. The exporter does not, and with it there
  * would be too many processes.
@@ -313,8 +334,10 @@ void sim_topology_limit(struct sim_scenario *s, uint32_t features)
 	if (!t->guest)
 		s->jobs[0].guest = 0;
 	limit_shares(s, features);
-	for (uint32_t i = 0; i < s->n_clients; i++)
-		s->jobs[i].knows_uuids = t->exchanges;
+	for (uint32_t i = 0; i < s->n_clients; i++) {
+		s->jobs[i].knows_uuids = t->exchanges && !t->spans;
+		s->jobs[i].has_legs = t->exchanges && t->spans;
+	}
 	for (uint32_t i = 0; i < s->n_clients; i++)
 		s->jobs[i].volume = t->shape == SIM_EMBEDDED ? i : i % t->n_targets;
 	for (uint32_t i = 0; i < s->n_clients && t->spans; i++) {
@@ -709,5 +732,5 @@ void sim_topology_files(const struct sim_scenario *s)
 	add_disk(&text, s);
 	end(&text, "/etc/disk.conf");
 	for (uint32_t i = 0; i < t->n_targets && t->exchanges; i++)
-		make_volume(i + SIM_TARGETS, 0, true, t->lists);
+		make_volume(i + SIM_TARGETS, t->odd_size ? 1 : 0, true, t->lists);
 }

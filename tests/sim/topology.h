@@ -42,6 +42,7 @@ struct sim_topology {
 	/* the gateway joins the volumes of two targets to one, whose middle all clients use */
 	bool spans;
 	bool exchanges; /* the run has volumes to exchange */
+	bool odd_size;  /* those that are not used at first have another size */
 	/* the target does not address loop regions: data moves by remote reads and writes */
 	bool remote_reads;
 	/* one more process reads volume 0 into regions that it exports and unexports meanwhile */
@@ -88,6 +89,11 @@ void sim_topology_draw_tcp(struct sim_scenario *s);
 void sim_topology_draw_guest(struct sim_scenario *s);
 /* Draw a storage server behind the targets and its faults, after all other draws. */
 void sim_topology_draw_remote(struct sim_scenario *s);
+/*
+ * Exchange a leg of a volume for a time, in some scenarios whose gateway joins two volumes; after
+ * all other draws.
+ */
+void sim_topology_draw_legs(struct sim_scenario *s);
 /* Give some scenarios two paths; after all draws, and without a draw. */
 void sim_topology_add_paths(struct sim_scenario *s);
 /* Returns the configuration of gateway `number`. */
