@@ -22,6 +22,7 @@ renames := $(OUT)/parts/renames
 
 # Copies to its ring are plain stores of the simulation, too.
 $(OUT)/parts/product/plugins/transport/loop/loop_lane.o: product_flags += -fno-builtin-memcpy
+$(OUT)/parts/product/plugins/transport/loop/loop_lane.o: $(makefiles)
 # Renamed sections: component.c restores the initial values of all variables of the product for each schedule.
 reset_sections := $(foreach s,data data.rel data.rel.local bss,--rename-section .$(s)=product_$(subst .,_,$(s)),alloc,load,data,contents)
 
