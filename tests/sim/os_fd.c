@@ -517,8 +517,16 @@ static ssize_t timer_read(struct sim_file *file, void *to, size_t bytes, off_t o
 	return sizeof(n);
 }
 
+/* The timer expires without a call. A later read or setting, which counts as a change, clears it. */
+static uint64_t timer_changes(const struct sim_file *file)
+{
+	const struct timer_file *t = (const struct timer_file *)file;
+
+	return file->changes + (t->at_ns != 0 && t->at_ns <= sim_now());
+}
+
 static const struct sim_file_ops timer_ops = {
-	.kind = "timerfd", .poll = timer_poll, .read = timer_read};
+	.kind = "timerfd", .poll = timer_poll, .read = timer_read, .count_changes = timer_changes};
 
 int __wrap_timerfd_create(int clock, int flags)
 {
