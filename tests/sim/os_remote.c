@@ -255,12 +255,12 @@ static uint32_t connection_poll(struct sim_file *file)
 
 	sim_remote_settle();
 	if (c->lost)
-		return POLLIN | POLLHUP;
+		return POLLIN | POLLOUT | POLLHUP;
 	if (c->done || (faults.kind == SIM_RBD && c->size != c->inode->layers[SIM_SEEN].size))
-		return POLLIN;
+		return POLLIN | POLLOUT;
 	if (pending)
 		sim_wake_at(pending->due_ns);
-	return 0;
+	return POLLOUT;
 }
 
 static uint32_t *owner_of(const struct sim_inode *inode)

@@ -39,8 +39,9 @@ enum sim_remote_op {
 
 /*
  * Connect to the server of the file at `path`. Returns a descriptor: poll(2) reports POLLIN while
- * the connection has an event (sim_remote_event()). close(2) ends the connection. Returns -1 with
- * errno set: ECONNREFUSED, the server does not run; ENOENT, there is no such file.
+ * the connection has an event (sim_remote_event()), POLLHUP when it is lost, and always POLLOUT.
+ * close(2) ends the connection. Returns -1 with errno set: ECONNREFUSED, the server does not run;
+ * ENOENT, there is no such file.
  */
 int sim_remote_connect(const char *path);
 /*
