@@ -10,7 +10,7 @@
 extern const struct gantry_plugin loop_LTX_gantry_plugin, shm_comch_LTX_gantry_plugin,
 	tcp_LTX_gantry_plugin, initiator_LTX_gantry_plugin, gateway_LTX_gantry_plugin,
 	target_LTX_gantry_plugin, file_LTX_gantry_plugin, memory_LTX_gantry_plugin,
-	null_LTX_gantry_plugin, rbd_LTX_gantry_plugin, crc_LTX_gantry_plugin,
+	nbd_LTX_gantry_plugin, null_LTX_gantry_plugin, rbd_LTX_gantry_plugin, crc_LTX_gantry_plugin,
 	fault_LTX_gantry_plugin, noop_LTX_gantry_plugin, stats_LTX_gantry_plugin,
 	trace_LTX_gantry_plugin, partition_LTX_gantry_plugin, qos_LTX_gantry_plugin,
 	exporter_LTX_gantry_plugin, vhost_user_blk_LTX_gantry_plugin;
@@ -27,6 +27,7 @@ static const struct {
 	{"target", &target_LTX_gantry_plugin},
 	{"file", &file_LTX_gantry_plugin},
 	{"memory", &memory_LTX_gantry_plugin},
+	{"nbd", &nbd_LTX_gantry_plugin},
 	{"null", &null_LTX_gantry_plugin},
 	{"rbd", &rbd_LTX_gantry_plugin},
 	{"crc", &crc_LTX_gantry_plugin},
