@@ -513,6 +513,8 @@ void sim_remote_begin(const struct sim_remote_faults *f)
 void sim_remote_repair(void)
 {
 	faults.fails_one_in = faults.silent_one_in = faults.garbled_one_in = 0;
+	if (faults.slowest_ns > SIM_REMOTE_FAST_NS)
+		faults.slowest_ns = SIM_REMOTE_FAST_NS;
 }
 
 void sim_remote_stall(uint64_t ns, uint32_t part)

@@ -91,7 +91,7 @@ struct sim_remote_faults {
 };
 /* Begin a run. */
 void sim_remote_begin(const struct sim_remote_faults *faults);
-/* From now on, operations do not fail by themselves. */
+/* From now on, operations are fast, and do not fail by themselves. */
 void sim_remote_repair(void);
 /*
  * The server executes nothing for a time; new connections wait, too. part < SIM_REMOTE_PARTS:

@@ -608,7 +608,7 @@ static uint64_t act(void)
 		calm_down();
 	if (calm_at < next)
 		next = calm_at;
-	if (phase_ends < next)
+	if (phase_ends > sim_now() && phase_ends < next)
 		next = phase_ends;
 	for (uint32_t i = 0; i < now->n_faults; i++) {
 		const struct sim_fault *fault = &now->faults[i];
@@ -747,7 +747,8 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	calm_at = s->topology.guest ? GUEST_CALM_NS : SIM_NEVER;
 	sim_disk_begin(&s->disk);
 	sim_remote_begin(&s->remote);
-	sim_judge_begin(s->resume, s->topology.spans, s->topology.guest ? 1 : 0);
+	sim_judge_begin(s->resume || s->remote.kind == SIM_NBD, s->topology.spans,
+			s->topology.guest ? 1 : 0);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
 	memset(first_uuid, 0, sizeof(first_uuid));

@@ -238,7 +238,7 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 
 	if (s->topology.shape == SIM_EMBEDDED || s->topology.exchanges || s->topology.memory)
 		return;
-	remote->kind = SIM_RBD;
+	remote->kind = sim_draw(2) == 0 ? SIM_RBD : SIM_NBD;
 	remote->slowest_ns = SIM_REMOTE_FAST_NS >> sim_draw(6);
 	if (sim_scenario_is_smooth(s) && s->n_faults == 0 && sim_draw(3) != 0)
 		return;
@@ -247,7 +247,8 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 		s->io_timeout_ms = 2560;
 	if (sim_draw(4) == 0)
 		remote->fails_one_in = 16u << sim_draw(6);
-	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
+	/* the IO of the exporter has no deadline: without a reply it would last too long */
+	if (remote->kind == SIM_NBD && !s->topology.swaps && sim_draw(4) == 0)
 		remote->silent_one_in = 16u << sim_draw(6);
 	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
 		remote->garbled_one_in = 16u << sim_draw(6);
@@ -588,8 +589,8 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 		    volume, OSD_OP_TIMEOUT_S);
 	else if (s->remote.kind == SIM_NBD)
 		add(text,
-		    "};\nbackend = { type = \"nbd\"; uri = \"nbd+unix:///?socket=/vol/store%u.img\"; block = \"4KiB\"; quiesce_time = \"%uns\"; }; ",
-		    volume, SIM_REMOTE_LATE_NS);
+		    "};\nbackend = { type = \"nbd\"; uri = \"nbd+unix:///?socket=/vol/store%u.img\"; block = \"4KiB\"; connections = %u; quiesce_time = \"%uns\"; }; ",
+		    volume, 1 + (unsigned)(s->seed / 2 % 2), SIM_REMOTE_LATE_NS);
 	else
 		add(text,
 		    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
