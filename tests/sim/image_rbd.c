@@ -259,7 +259,7 @@ int rbd_aio_flush(rbd_image_t image, rbd_completion_t c)
 	return submit(image, c, SIM_REMOTE_FLUSH, 0, 0, NULL, 0);
 }
 
-/* As in librbd, a diff includes the writes in flight. */
+/* As in librbd, a diff includes the writes in flight, and the bounds of a part are any bytes. */
 int rbd_diff_iterate2(rbd_image_t image, const char *from, uint64_t offset, uint64_t bytes,
 		      uint8_t parent, uint8_t whole,
 		      int (*part)(uint64_t offset, size_t bytes, int exists, void *arg), void *arg)
@@ -272,7 +272,7 @@ int rbd_diff_iterate2(rbd_image_t image, const char *from, uint64_t offset, uint
 	(void)whole;
 	for (uint64_t at = offset; rc == 0 && at < offset + bytes; at += SIM_BLOCK)
 		if (!sim_remote_is_hole(client->fd, at, SIM_BLOCK))
-			rc = part(at, SIM_BLOCK, 1, arg);
+			rc = part(at, SIM_BLOCK / 8, 1, arg);
 	return rc;
 }
 
@@ -438,7 +438,13 @@ int rbd_open_read_only(rados_ioctx_t ioctx, const char *name, rbd_image_t *image
 
 int rbd_close(rbd_image_t image)
 {
-	return ask(image);
+	struct client *client = image;
+
+	pthread_mutex_lock(&client->lock);
+	if (client->in_flight)
+		sim_wrong("an image is closed while an operation is in flight");
+	pthread_mutex_unlock(&client->lock);
+	return ask(client);
 }
 
 int rbd_lock_acquire(rbd_image_t image, rbd_lock_mode_t mode)

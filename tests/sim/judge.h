@@ -16,11 +16,14 @@
 #include "image.h"
 
 /*
- * Begin with an empty history; all blocks are 0. may_repeat: sessions resume, or the backend is
- * `nbd`. The client or the backend submits a write again that was in flight when its session or its
- * connection was lost, so the write can take effect more than once until it completes, also after a
- * write that it overlaps. So does a role that serves a guest and is started again. joined: all sessions have both volumes 0 and 1, one after the other. guest:
- * the client that is a guest; 0: none.
+ * Begin with an empty history; all blocks are 0.
+ *
+ * may_repeat: sessions resume, or the backend is `nbd`. The client or the backend submits a write
+ * again that was in flight when its session or its connection was lost, so the write can take
+ * effect more than once until it completes, also after a write that it overlaps. So does a role
+ * that serves a guest and is started again.
+ * joined: all sessions have both volumes 0 and 1, one after the other. guest: the client that is a
+ * guest; 0: none.
  */
 void sim_judge_begin(bool may_repeat, bool joined, uint32_t guest);
 /* A client has ended or was killed: the outcome of its unfinished operations is unknown. */

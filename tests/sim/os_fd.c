@@ -517,7 +517,7 @@ static ssize_t timer_read(struct sim_file *file, void *to, size_t bytes, off_t o
 	return sizeof(n);
 }
 
-/* The timer expires without a call. A later read or setting, which counts as a change, clears it. */
+/* The timer expires without a call. A later read or setting clears it, and counts as a change. */
 static uint64_t timer_changes(const struct sim_file *file)
 {
 	const struct timer_file *t = (const struct timer_file *)file;
