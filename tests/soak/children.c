@@ -17,11 +17,12 @@
 
 #define START_MS 5000 /* limit until a process has installed its handler */
 
-const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client", "nbdkit", "osd"};
+const char *const child_kinds[CHILD_KINDS] = {"target", "gateway", "client",
+					      "nbdkit", "relay",   "osd"};
 
 void children_init(struct driver *d)
 {
-	static const unsigned first[CHILD_KINDS] = {TARGET, GATEWAY, CLIENT, NBDKIT, OSD};
+	static const unsigned first[CHILD_KINDS] = {TARGET, GATEWAY, CLIENT, NBDKIT, RELAY, OSD};
 	struct child *c;
 
 	for (unsigned i = 0; i < CHILDREN; i++) {
@@ -46,6 +47,8 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 	out = open(log, O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
+	if (c->kind == CHILD_CLIENT || c->kind == CHILD_RELAY)
+		fcntl(d->journal_fd, F_SETFD, 0);
 	if (c->kind >= CHILD_NBDKIT) {
 		service_exec(d, c->kind);
 		_exit(127);
@@ -54,7 +57,6 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 		execl(d->program, "gantry", "run", d->conf, "--role", c->name, (char *)NULL);
 		_exit(127);
 	}
-	fcntl(d->journal_fd, F_SETFD, 0);
 	snprintf(fd, sizeof(fd), "%d", d->journal_fd);
 	snprintf(index, sizeof(index), "%u", c->index);
 	execl(d->client, "client", fd, index, d->conf, c->name, seed, (char *)NULL);
@@ -327,6 +329,33 @@ int end_all(struct driver *d)
 		return -1;
 	term_some(d, NBDKIT, CHILDREN);
 	return wait_for(d, no_child, "wait for the end of the service");
+}
+
+static unsigned count(const char *path, const char *text)
+{
+	char line[2048];
+	unsigned n = 0;
+	FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+unsigned log_count(struct driver *d, enum child_kind kind, const char *text)
+{
+	char path[128];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		if (d->children[i].kind != kind)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s.log", d->dir, d->children[i].name);
+		n += count(path, text);
+	}
+	return n;
 }
 
 void kill_all(struct driver *d)

@@ -22,6 +22,9 @@
 
 #include "soak/soak.h"
 
+/* longest time from the failure of an IO until the target has fenced its client for it */
+#define FENCE_MS 10000
+
 enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRAY };
 
 struct slot {
@@ -36,6 +39,7 @@ struct slot {
 	enum op op;
 	int fua;
 	uint32_t first, n, seq;
+	uint64_t since; /* ms: submission of the IO */
 	struct soak_window windows[SOAK_SPAN];
 };
 
@@ -152,9 +156,38 @@ static void settle(const struct slot *s)
 	atomic_fetch_add(&self->dropped, 1);
 }
 
+/* Another volume is in the place of the volume at the moment: sessions can end. */
+static int is_replaced(void)
+{
+	return atomic_load(&journal->exchanged) || atomic_load(&journal->rejecting);
+}
+
 static int session_lost(int result)
 {
 	return result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE;
+}
+
+/*
+ * Returns whether this IO may fail with EIO: its service was silent until shortly before the
+ * deadline, or serves another volume. A read may also have got a reply that was too short; each
+ * such reply fails one read.
+ */
+static int may_fail(const struct slot *s)
+{
+	const uint64_t now = soak_ms();
+
+	if (atomic_load(&journal->rejecting))
+		return 1;
+	if (journal->io_error_ms && now - s->since >= journal->io_error_ms) {
+		atomic_store(&journal->timed_out_at, now);
+		return 1;
+	}
+	if (journal->target_fences && (atomic_load(&journal->stalled) ||
+				       now < atomic_load(&journal->timed_out_at) + FENCE_MS))
+		return 1;
+	return (s->op == OP_READ || s->op == OP_SETTLE) &&
+	       atomic_fetch_add(&journal->short_reads, 1) <
+		       atomic_load(&journal->lies[SOAK_LIE_SHORT]);
 }
 
 static void on_failure(struct slot *s, int result)
@@ -169,6 +202,12 @@ static void on_failure(struct slot *s, int result)
 		atomic_fetch_add(&self->timeouts, 1);
 		return;
 	}
+	if (result == -EIO && s->op != OP_FLUSH)
+		atomic_fetch_add(&self->io_errors, 1);
+	if (result == -EIO && may_fail(s)) { /* no server uses the buffer any more */
+		in_doubt |= s->op != OP_READ && s->op != OP_FLUSH;
+		return;
+	}
 	s->tainted = 1;
 	in_doubt = 1;
 	if (result == -ETIMEDOUT) {
@@ -176,12 +215,13 @@ static void on_failure(struct slot *s, int result)
 		return;
 	}
 	lost = session_lost(result) ? result : lost;
-	if (result == -ESTALE && atomic_load(&journal->exchanged))
+	if (result == -ESTALE && is_replaced())
 		return;
-	if (result == -ENOTCONN && (gave_up || atomic_load(&journal->exchanged)))
+	if (result == -ENOTCONN && (gave_up || is_replaced()))
 		return;
-	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u: %s: %s", client_index,
-		    s->op, s->first, strerror(-result), gantry_error());
+	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u after %llu ms: %s: %s",
+		    client_index, s->op, s->first, (unsigned long long)(soak_ms() - s->since),
+		    strerror(-result), gantry_error());
 }
 
 static void done(void *arg, int result);
@@ -306,7 +346,8 @@ static int submit(struct slot *s)
 	}
 	s->busy = 1;
 	n_busy++;
-	atomic_store(&self->slot[s->index], soak_ms());
+	s->since = soak_ms();
+	atomic_store(&self->slot[s->index], s->since);
 	switch (s->op) {
 	case OP_READ:
 	case OP_SETTLE:
@@ -345,9 +386,9 @@ static void refused(struct slot *s, int rc, const uint32_t *before)
 	if (rc == -EAGAIN)
 		return;
 	lost = session_lost(rc) ? rc : lost;
-	if (rc == -ENOTCONN && (gave_up || in_doubt || atomic_load(&journal->exchanged)))
+	if (rc == -ENOTCONN && (gave_up || in_doubt || is_replaced()))
 		return;
-	if (rc == -ESTALE && atomic_load(&journal->exchanged))
+	if (rc == -ESTALE && is_replaced())
 		return;
 	soak_report(journal, SOAK_STATUS, "client %u: op %d of block %u was rejected: %s: %s",
 		    client_index, s->op, s->first, strerror(-rc), gantry_error());
@@ -470,6 +511,15 @@ static void wait_all(void)
 	poll(fds, SOAK_QUEUES, 20);
 }
 
+static void wait_ms(uint64_t ms)
+{
+	uint64_t end = soak_ms() + ms;
+
+	while (soak_ms() < end)
+		if (!poll_all())
+			wait_all();
+}
+
 static void drain(void)
 {
 	while (n_busy)
@@ -532,10 +582,12 @@ static void resolve(void)
 		if (!rc)
 			continue;
 		lost = rc;
-		if (!session_lost(rc) || (rc == -ESTALE && !atomic_load(&journal->exchanged)))
+		if (!session_lost(rc) || (rc == -ESTALE && !is_replaced()))
 			soak_report(journal, SOAK_STATUS, "client %u: fence: %s: %s", client_index,
 				    strerror(-rc), gantry_error());
 	}
+	if (!lost)
+		wait_ms(journal->late_ms);
 	if (!lost)
 		settle_all();
 	if (!in_doubt && !lost)
@@ -576,8 +628,9 @@ static int open_volume(void)
 	attr.buffer_bytes = (uint64_t)SOAK_SLOTS * SOAK_SPAN * SOAK_BLOCK;
 	do
 		rc = gantry_volume_open_role(conf, role, &attr, &volume);
-	while ((rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -EBUSY) &&
-	       !ending);
+	while (rc && !ending &&
+	       (rc == -ENOTCONN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -EBUSY ||
+		atomic_load(&journal->rejecting)));
 	return rc;
 }
 
@@ -595,7 +648,8 @@ static int open_session(void)
 	if (!rc) {
 		gantry_volume_get_info(volume, &info);
 		if (memcmp(journal->uuid, none, sizeof(none)) &&
-		    (memcmp(journal->uuid, info.uuid, sizeof(none)) ||
+		    (info.size != (uint64_t)SOAK_BLOCKS * SOAK_BLOCK ||
+		     memcmp(journal->uuid, info.uuid, sizeof(none)) ||
 		     ((info.flags & GANTRY_VOLUME_VOLATILE) &&
 		      journal->verifier != info.verifier))) {
 			gantry_volume_close(&volume);

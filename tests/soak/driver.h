@@ -12,14 +12,23 @@
 
 #include "soak/soak.h"
 
-enum child_kind { CHILD_TARGET, CHILD_GATEWAY, CHILD_CLIENT, CHILD_NBDKIT, CHILD_OSD, CHILD_KINDS };
+enum child_kind {
+	CHILD_TARGET,
+	CHILD_GATEWAY,
+	CHILD_CLIENT,
+	CHILD_NBDKIT,
+	CHILD_RELAY, /* between nbdkit and the target: nbd_relay.c */
+	CHILD_OSD,
+	CHILD_KINDS
+};
 extern const char *const child_kinds[CHILD_KINDS];
 
 #define TARGET 0u  /* index of the first of two targets */
 #define GATEWAY 2u /* index of the first of two gateways */
 #define CLIENT 4u  /* index of the first of three clients */
 #define NBDKIT (CLIENT + SOAK_CLIENTS)
-#define OSD (NBDKIT + 1)
+#define RELAY (NBDKIT + 1)
+#define OSD (RELAY + 1)
 #define CHILDREN (OSD + 1)
 
 /* How the processes of a round are connected. */
@@ -75,12 +84,17 @@ struct driver {
 	struct soak_journal *journal;
 	int journal_fd;
 	char dir[64], conf[96], store[96];
-	char program[512], client[512];
+	char program[512], client[512], relay[512];
 	uint64_t rng, began;
 	const struct topology *topology; /* of this round */
 	struct child children[CHILDREN];
 	unsigned gateway_of[SOAK_CLIENTS]; /* the gateway for the next session of each client */
 	uint64_t kills[CHILD_KINDS], stops, terms, exchanges, losses, moves, fail_overs;
+	/*
+	 * stalls of the service; clients of the cluster that a target has fenced; attempts to
+	 * delete the image that failed; volumes of another size, and legs, that were rejected
+	 */
+	uint64_t stalls, fences, kept_images, rejected_sizes, rejected_legs;
 	uint64_t rounds, leak_checks, blocks_checked;
 	const volatile sig_atomic_t *interrupted;
 	uint64_t longest_wait, longest_at; /* longest wait_for(), and its begin, ms */
@@ -97,6 +111,11 @@ struct round {
 	int mapped;                     /* target and gateways can map regions */
 	unsigned lanes;                 /* lanes of target and gateways */
 	unsigned io_timeout, heartbeat; /* ms */
+	int lies;                       /* the relay breaks replies of the NBD server */
+	int stalls;                     /* the service stops for longer than IO may take */
+	unsigned quiesce_ms;            /* quiesce_time of the backend nbd */
+	unsigned op_timeout_s;          /* osd_op_timeout of the backend rbd; 0: its default */
+	int uuid;                       /* the gateways name the UUID of the volume */
 	unsigned victims;               /* kinds that events hit: bits 1 << enum child_kind */
 };
 
@@ -126,6 +145,8 @@ int all_run(struct driver *d);
 int no_child(struct driver *d);
 /* End all processes by SIGTERM: clients, servers, service. Non-zero: an error was reported. */
 int end_all(struct driver *d);
+/* Returns how often the logs of the processes of a kind contain a text. */
+unsigned log_count(struct driver *d, enum child_kind kind, const char *text);
 /* Kill all processes without checks, at the end of the driver. */
 void kill_all(struct driver *d);
 
@@ -154,10 +175,12 @@ void service_exec(const struct driver *d, enum child_kind kind);
 /* Returns whether a child of this kind serves. Only services take time until they do. */
 int service_is_ready(struct driver *d, enum child_kind kind);
 /* Write the options of the backend. Returns 0 if the topology has no service: nothing is written.*/
-int service_backend(const struct driver *d, FILE *f);
-/* Start the service of the topology, and wait until it is ready. */
+int service_backend(const struct driver *d, const struct round *r, FILE *f);
+/* Start the processes of the service that do not run, and wait until they are ready. */
 int service_start(struct driver *d);
-/* Kill the service with IO in flight, and start it again. */
+/* Returns a process of the service, which the seed determines; NULL: the topology has none. */
+struct child *service_draw(struct driver *d);
+/* Kill a process of the service with IO in flight, and start it again. */
 int service_lose(struct driver *d);
 /* Make the volume of the service. Returns 1; 0: the volume is a file; -1: an error was reported. */
 int service_create(struct driver *d, off_t bytes);
@@ -166,6 +189,14 @@ int service_fetch(struct driver *d, const char *path);
 /* Change a block of that volume: a seeded bug. Returns 0 if the volume is a file. */
 int service_damage(struct driver *d);
 int service_remove(struct driver *d);
+/*
+ * Give its name to another volume, which has the content of the file `path`, and the reverse, after
+ * a copy of the other volume to `path`. Return 0 if the volume is a file.
+ */
+int service_exchange(struct driver *d, const char *path);
+int service_return(struct driver *d, const char *path);
+/* Try to delete the volume while the target serves it: the attempt must fail. */
+int service_delete(struct driver *d);
 
 /* -- store.c -- */
 /* Make the files of the topology. */
@@ -177,14 +208,43 @@ int store_check(struct driver *d);
 void store_remove(struct driver *d);
 /* Change the store, but not the journal: a seeded bug. */
 void store_damage(struct driver *d, int torn);
+/* What takes the place of the volume. */
+struct exchange {
+	int swap;     /* the two files of the topology change places */
+	unsigned leg; /* otherwise: this file is replaced by another volume of so many bytes */
+	off_t bytes;
+};
 /*
- * store_exchange() exchanges the file for another volume. store_return() checks that no process has
- * written the other volume, and exchanges them back.
+ * store_exchange() exchanges the volume. store_return() checks that no process has written the
+ * other one, and exchanges them back.
  */
-int store_exchange(struct driver *d);
-int store_return(struct driver *d);
+int store_exchange(struct driver *d, const struct exchange *x);
+int store_return(struct driver *d, const struct exchange *x);
+
+/* -- conf.c -- */
+/* Returns 0, or -1 with errno. */
+int conf_write(struct driver *d, const struct round *r);
+
+/* -- exchange.c; non-zero: an error was reported -- */
+/*
+ * Exchange the volume for another one, for a while: no client must write to the other one, and all
+ * must continue afterwards.
+ */
+int exchange(struct driver *d, struct round *r);
+
+/* -- stall.c; non-zero: an error was reported -- */
+/* Set the time limits of a round whose service stalls or breaks replies. */
+void stall_choose(struct driver *d, struct round *r, int kills_target);
+/* Wait until the relay has broken a reply in each way. */
+int lie(struct driver *d);
+/* Stop a process of the service for longer than an IO may take. */
+int stall(struct driver *d);
 
 /* -- rounds.c -- */
+/* Wait until new writes of each client are acknowledged. */
+int progress(struct driver *d);
+int all_running(struct driver *d);
+int all_foreign(struct driver *d);
 /* Returns the topology of this name, or NULL. */
 const struct topology *topology_find(const char *name);
 #define SOAK_SKIPPED 77 /* exit status: the topology of the options does not run here */

@@ -11,8 +11,9 @@
  * A target, two gateways and three clients run as processes over shm-comch. Each client can reach
  * the volume through either gateway (front.c). Some rounds have another topology, with --topology
  * all: "stripe", in which the gateways stripe the volume over two targets; "failover", in which the
- * clients name both gateways as paths; "nbd", in which nbdkit serves the file to the target. Only
- * with --topology rbd the volume is an image of a Ceph cluster, of which one OSD is killed (rbd.sh).
+ * clients name both gateways as paths; "nbd", in which nbdkit serves the file to the target, through
+ * a relay that breaks replies (nbd_relay.c). Only with --topology rbd the volume is an image of a
+ * Ceph cluster, of which one OSD is killed (rbd.sh).
  *
  * With --near and --far the processes run over the network between these two devices: gateways
  * have the options of the device NEAR, all others those of FAR. All rounds are plain then, unless
@@ -72,7 +73,7 @@ static int set_up(struct driver *d)
 	ssize_t n;
 
 	snprintf(d->program, sizeof(d->program), "%s", or_empty(getenv("GANTRY")));
-	n = readlink("/proc/self/exe", d->client, sizeof(d->client) - 16);
+	n = readlink("/proc/self/exe", d->client, sizeof(d->client) - 32);
 	if (!d->program[0] || n < 0) {
 		errno = d->program[0] ? errno : ENOENT; /* GANTRY names no program */
 		return -1;
@@ -80,6 +81,7 @@ static int set_up(struct driver *d)
 	d->client[n] = '\0';
 	slash = strrchr(d->client, '/');
 	strcpy(slash + 1, "client");
+	snprintf(d->relay, sizeof(d->relay), "%.*s/nbd_relay", (int)(slash - d->client), d->client);
 	if (plugins) {
 		/* also load test plugins */
 		snprintf(path, sizeof(path), "%s:%s/tests/.libs", plugins,
@@ -130,7 +132,7 @@ static void print_records(const struct driver *d)
 static void summarize(const struct driver *d)
 {
 	uint64_t reads = 0, blocks = 0, flushes = 0, timeouts = 0, sessions = 0, dropped = 0,
-		 mixed = 0;
+		 mixed = 0, io_errors = 0;
 
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
 		const struct soak_client *c = &d->journal->clients[i];
@@ -142,6 +144,7 @@ static void summarize(const struct driver *d)
 		sessions += atomic_load(&c->sessions);
 		dropped += atomic_load(&c->dropped);
 		mixed += atomic_load(&c->mixed);
+		io_errors += atomic_load(&c->io_errors);
 	}
 	printf("soak: seed=%llu seconds=%llu rounds=%llu\n", N(d->options.seed),
 	       N((soak_ms() - d->began) / 1000), N(d->rounds));
@@ -151,13 +154,20 @@ static void summarize(const struct driver *d)
 	       "anonymous-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->anon_growth, N(d->blocks_checked));
-	printf("soak: kills: client=%llu gateway=%llu target=%llu nbdkit=%llu osd=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
+	printf("soak: stalls=%llu io-errors=%llu fences=%llu kept-images=%llu rejected: sizes=%llu legs=%llu; lies:",
+	       N(d->stalls), N(io_errors), N(d->fences), N(d->kept_images), N(d->rejected_sizes),
+	       N(d->rejected_legs));
+	for (unsigned i = 0; i < SOAK_LIES; i++)
+		printf(" %s=%llu", soak_lies[i], N(atomic_load(&d->journal->lies[i])));
+	printf("\n");
+	printf("soak: kills: client=%llu gateway=%llu target=%llu nbdkit=%llu relay=%llu osd=%llu; stops=%llu restarts=%llu failovers=%llu moves=%llu "
 	       "exchanges=%llu memory-losses=%llu; "
 	       "acknowledged writes=%llu, reads checked=%llu (%llu blocks), errors %u\n",
 	       N(d->kills[CHILD_CLIENT]), N(d->kills[CHILD_GATEWAY]), N(d->kills[CHILD_TARGET]),
-	       N(d->kills[CHILD_NBDKIT]), N(d->kills[CHILD_OSD]), N(d->stops), N(d->terms),
-	       N(d->fail_overs), N(d->moves), N(d->exchanges), N(d->losses), N(total_writes(d)),
-	       N(reads), N(blocks), atomic_load(&d->journal->n_records));
+	       N(d->kills[CHILD_NBDKIT]), N(d->kills[CHILD_RELAY]), N(d->kills[CHILD_OSD]),
+	       N(d->stops), N(d->terms), N(d->fail_overs), N(d->moves), N(d->exchanges),
+	       N(d->losses), N(total_writes(d)), N(reads), N(blocks),
+	       atomic_load(&d->journal->n_records));
 }
 
 static int run(struct driver *d)

@@ -9,6 +9,8 @@
 
 const char *const soak_kinds[SOAK_KINDS] = {"stale", "torn", "late", "foreign", "status",
 					    "twice", "hang", "leak", "died"};
+const char *const soak_lies[SOAK_LIES] = {"short", "long",  "cookie", "magic",
+					  "cut",   "twice", "never"};
 const char *const soak_states[] = {"opening", "settling",       "running", "paused",
 				   "closing", "foreign volume", "ended"};
 
@@ -35,11 +37,12 @@ uint64_t soak_random(uint64_t *state)
 void soak_report(struct soak_journal *journal, enum soak_kind kind, const char *format, ...)
 {
 	uint32_t i = atomic_fetch_add(&journal->n_records, 1);
-	struct soak_record *record = &journal->records[i];
+	struct soak_record *record;
 	va_list args;
 
 	if (i >= SOAK_RECORDS)
 		return;
+	record = &journal->records[i];
 	record->kind = kind;
 	va_start(args, format);
 	vsnprintf(record->text, sizeof(record->text), format, args);

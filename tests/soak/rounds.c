@@ -3,11 +3,11 @@
  * rounds.c - the rounds of events that the driver applies to the processes
  *
  * A round: start all processes; warm up; measure; let a gateway fail, so that the clients continue
- * through the other one; a storm of events; pause the clients; measure again; end all processes;
- * compare the store with the journal. The kinds of rounds alternate: events hit only clients, only
- * gateways, all processes; the volume is exchanged; a target has its volume in memory. A process
- * without events must hold no more resources at the end than at the first measurement. The
- * topologies alternate too.
+ * through the other one; let the service fail, stall or break replies; a storm of events; pause the
+ * clients; measure again; end all processes; compare the store with the journal. The kinds of
+ * rounds alternate: events hit only clients, only gateways, all processes; the volume is exchanged;
+ * a target has its volume in memory. A process without events must hold no more resources at the
+ * end than at the first measurement. The topologies alternate too.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -16,6 +16,9 @@
 #include <unistd.h>
 
 #include "soak/driver.h"
+
+/* Longest time until a target has replaced its connections to an NBD server, see gantry-nbd(7). */
+#define RECONNECT_MS 2500
 
 /* Events of a storm. With --near the run can be in an emulated machine: each takes seconds. */
 #define EVENTS(d) ((d)->options.near ? 10u : (d)->options.kills > 1000 ? 150u : 30u)
@@ -38,7 +41,7 @@ static const struct topology topologies[TOPOLOGIES] = {
 	[NBD] = {.name = "nbd",
 		 .targets = 1,
 		 .service = CHILD_NBDKIT,
-		 .unmeasured = 1u << CHILD_NBDKIT,
+		 .unmeasured = 1u << CHILD_NBDKIT | 1u << CHILD_RELAY,
 		 .scratch = 1},
 	/* a killed target keeps its watch of the image for 10 s; librados connects as it needs */
 	[RBD] = {.name = "rbd",
@@ -55,9 +58,15 @@ static const struct {
 } schedule[] = {
 	{ROUND_CLIENTS, PLAIN}, {ROUND_ALL, PLAIN},      {ROUND_GATEWAYS, PLAIN},
 	{ROUND_ALL, STRIPE},    {ROUND_EXCHANGE, PLAIN}, {ROUND_ALL, FAILOVER},
-	{ROUND_MEMORY, PLAIN},  {ROUND_ALL, NBD},
+	{ROUND_MEMORY, PLAIN},  {ROUND_CLIENTS, NBD},    {ROUND_EXCHANGE, STRIPE},
+	{ROUND_EXCHANGE, NBD},
 };
 #define SCHEDULE (sizeof(schedule) / sizeof(schedule[0]))
+
+/* The rounds of a topology with its own files, if the options name it. */
+static const enum round_kind kinds[] = {ROUND_CLIENTS,  ROUND_EXCHANGE, ROUND_ALL,
+					ROUND_GATEWAYS, ROUND_EXCHANGE, ROUND_ALL};
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 const struct topology *topology_find(const char *name)
 {
@@ -88,173 +97,6 @@ int finished(const struct driver *d)
 	return total_kills(d) >= d->options.kills && total_writes(d) >= d->options.writes;
 }
 
-/* Write the stages of a role to `text`. */
-static void stages(const struct driver *d, const struct round *r, enum child_kind kind,
-		   char text[160])
-{
-	static const struct {
-		const char *bug, *stage;
-		enum child_kind kind;
-	} lies[] = {
-		{"lose", "{ type = \"liar\"; lie = \"lose\"; nth = 100; }", CHILD_TARGET},
-		{"lose-read", "{ type = \"liar\"; lie = \"lose\"; only = \"reads\"; nth = 100; }",
-		 CHILD_TARGET},
-		{"misdirect", "{ type = \"liar\"; lie = \"misdirect\"; nth = 100; }", CHILD_TARGET},
-		{"tear", "{ type = \"liar\"; lie = \"tear\"; nth = 100; }", CHILD_CLIENT},
-		{"leak", "{ type = \"liar\"; lie = \"leak\"; nth = 100; }", CHILD_GATEWAY},
-	};
-	static const char *const crc[CHILD_KINDS] = {
-		[CHILD_TARGET] = "{ type = \"crc\"; mode = \"verify\"; }",
-		[CHILD_GATEWAY] = "{ type = \"stats\"; }",
-		[CHILD_CLIENT] = "{ type = \"crc\"; mode = \"generate\"; }",
-	};
-	const char *bug = "";
-
-	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
-		if (!strcmp(d->options.bug, lies[i].bug) && kind == lies[i].kind)
-			bug = lies[i].stage;
-	snprintf(text, 160, "stages = ( %s%s%s );", bug, *bug && r->crc ? ", " : "",
-		 r->crc ? crc[kind] : "");
-}
-
-/* Write the devices. at_target() and at_gateway() write the endpoints that name them. */
-static void write_devices(const struct driver *d, const struct round *r, FILE *f)
-{
-	const struct options *o = &d->options;
-
-	if (o->near)
-		fprintf(f,
-			"devices = {\n  near = { %s auth = \"none\"; };\n  far = { %s auth = \"none\"; };\n"
-			"  store = { %s auth = \"none\"; direct_networks = \"%s/32\"; };\n};\n",
-			o->near, o->far, o->far, o->far_ip);
-	else
-		fprintf(f,
-			"devices = {\n"
-			"  front = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"03:00.0\"; };\n"
-			"  back = { transport = \"shm-comch\"; dir = \"%s/run\"; pci = \"04:00.0\"; mapped = %s; };\n};\n",
-			d->dir, d->dir, r->mapped ? "true" : "false");
-}
-
-static void at_target(const struct driver *d, char at[160], int listens, unsigned i)
-{
-	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; name = \"%s:%u\";", listens ? "store" : "near",
-			 d->options.far_ip, 7471 + 10 * i);
-	else
-		snprintf(at, 160, "device = \"back\"; name = \"store%u\";", i);
-}
-
-static void at_gateway(const struct driver *d, char at[160], int listens, unsigned i)
-{
-	if (d->options.near)
-		snprintf(at, 160, "device = \"%s\"; name = \"%s:%u\";", listens ? "near" : "far",
-			 d->options.near_ip, 7472 + i % (CLIENT - GATEWAY));
-	else
-		snprintf(at, 160, "device = \"front\"; name = \"%s%u\";",
-			 listens || d->topology->paths ? "volume" : "client", i);
-}
-
-static void write_targets(const struct driver *d, const struct round *r, FILE *f)
-{
-	char text[160], at[160], path[128];
-
-	stages(d, r, CHILD_TARGET, text);
-	for (unsigned i = 0; i < d->topology->targets; i++) {
-		at_target(d, at, 1, i);
-		store_path(d, i, path);
-		fprintf(f,
-			"  target%u = { role = \"target\"; lanes = %u; %s\n"
-			"              listen = { %s heartbeat = \"%ums\"; move_memory = \"256KiB\"; };\n"
-			"              backend = { ",
-			i, r->lanes, text, at, r->heartbeat);
-		/*
-		 * prefault all memory, and use few bounce buffers: memory that is faulted in later
-		 * would look like a leak
-		 */
-		if (r->memory)
-			fprintf(f, "type = \"memory\"; size = \"%u\"; populate = true; }; };\n",
-				SOAK_BLOCKS * SOAK_BLOCK);
-		else if (service_backend(d, f))
-			fprintf(f, " }; };\n");
-		else
-			fprintf(f,
-				"type = \"file\"; path = \"%s\"; lock_wait = \"30s\"; direct = %s; engine = \"%s\"; }; };\n",
-				path, r->direct ? "true" : "false", r->sync ? "sync" : "auto");
-	}
-}
-
-/* Returns how long a gateway waits for its target, s. A client waits longer for its gateway. */
-static unsigned start_s(const struct driver *d)
-{
-	return d->topology->start_s ? d->topology->start_s : 10;
-}
-
-/* Write `connect` of a gateway. */
-static void write_to_targets(const struct driver *d, const struct round *r, FILE *f)
-{
-	const unsigned n = d->topology->targets;
-	char to[160];
-
-	if (n > 1)
-		fprintf(f, "mode = \"stripe\"; chunk = \"%u\"; ", STRIPE_CHUNK);
-	for (unsigned i = 0; i < n; i++) {
-		at_target(d, to, 0, i);
-		fprintf(f, "%s{ %s heartbeat = \"%ums\"; timeout = \"%us\"; }",
-			i ? ", " : "connect = ( ", to, r->heartbeat, start_s(d));
-	}
-	fprintf(f, " );");
-}
-
-/* Write `connect` of a client: its gateway, or both as paths, its own first. */
-static void write_to_gateways(const struct driver *d, const struct round *r, unsigned client,
-			      FILE *f)
-{
-	const int paths = d->topology->paths, stays = !strcmp(d->options.bug, "stay");
-	const unsigned n = CLIENT - GATEWAY, n_paths = paths && !stays ? n : 1;
-	char to[160];
-
-	for (unsigned i = 0; i < n_paths; i++) {
-		at_gateway(d, to, 0, paths ? (client + i) % n : client);
-		fprintf(f,
-			"%s{ %s heartbeat = \"%ums\"; io_timeout = \"%ums\"; timeout = \"%s\"; "
-			"control_timeout = \"%us\"; resume = \"%us\"; }",
-			i ? ",\n                " : "connect = ( ", to, r->heartbeat, r->io_timeout,
-			n_paths > 1 ? "500ms" : "40s", start_s(d) + 5, 4 * start_s(d));
-	}
-	fprintf(f, " );");
-}
-
-static int write_conf(struct driver *d, const struct round *r)
-{
-	FILE *f = fopen(d->conf, "we");
-	char text[160], at[160];
-
-	if (!f)
-		return -1;
-	fprintf(f, "runtime = { stat = false; log = \"info\"; };\n");
-	write_devices(d, r, f);
-	fprintf(f, "roles = {\n");
-	write_targets(d, r, f);
-	stages(d, r, CHILD_GATEWAY, text);
-	for (unsigned i = 0; i < CLIENT - GATEWAY; i++) {
-		at_gateway(d, at, 1, i);
-		fprintf(f,
-			"  gateway%u = { role = \"gateway\"; lanes = %u; %s\n"
-			"               listen = { %s heartbeat = \"%ums\"; };\n               ",
-			i, r->lanes, text, at, r->heartbeat);
-		write_to_targets(d, r, f);
-		fprintf(f, " };\n");
-	}
-	stages(d, r, CHILD_CLIENT, text);
-	for (unsigned i = 0; i < SOAK_CLIENTS; i++) {
-		fprintf(f, "  client%u = { role = \"initiator\"; %s\n              ", i, text);
-		write_to_gateways(d, r, i, f);
-		fprintf(f, " };\n");
-	}
-	fprintf(f, "};\n");
-	return fclose(f);
-}
-
 /* -- conditions -- */
 
 static int in_state(struct driver *d, enum soak_state state)
@@ -266,7 +108,7 @@ static int in_state(struct driver *d, enum soak_state state)
 	return all_run(d);
 }
 
-static int all_running(struct driver *d)
+int all_running(struct driver *d)
 {
 	return in_state(d, SOAK_RUNNING);
 }
@@ -276,7 +118,7 @@ static int all_paused(struct driver *d)
 	return in_state(d, SOAK_PAUSED);
 }
 
-static int all_foreign(struct driver *d)
+int all_foreign(struct driver *d)
 {
 	return in_state(d, SOAK_FOREIGN_VOLUME);
 }
@@ -297,8 +139,7 @@ static int all_progressed(struct driver *d)
 	return 1;
 }
 
-/* Wait until new writes of each client are acknowledged. */
-static int progress(struct driver *d)
+int progress(struct driver *d)
 {
 	mark_progress(d);
 	return wait_for(d, all_progressed, "wait for acknowledged writes of each client");
@@ -317,9 +158,17 @@ static int quiesce(struct driver *d)
 
 static struct child *victim;
 
+/* The event hits an NBD server, or the relay before it. */
+static int is_nbd(const struct child *c)
+{
+	return c->kind == CHILD_NBDKIT || c->kind == CHILD_RELAY;
+}
+
+/* A target ends if it finds no NBD server when it starts. So such an event waits for the target. */
 static int victim_runs(struct driver *d)
 {
-	return victim->pid && !victim->ending && service_is_ready(d, victim->kind);
+	return victim->pid && !victim->ending && service_is_ready(d, victim->kind) &&
+	       (!is_nbd(victim) || all_running(d));
 }
 
 /*
@@ -347,6 +196,15 @@ static int event(struct driver *d, const struct round *r)
 		       victim->name);
 	if (victim->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, victim->index))
 		return -1;
+	/* the NBD server must execute all writes in quiesce_time after a loss, see stall.c */
+	if (is_nbd(victim) && what >= 75 && what < 90) {
+		child_stop(d, victim, (unsigned)stop % 300);
+		return 0;
+	}
+	if (is_nbd(victim)) {
+		child_kill(d, victim, -1);
+		return service_start(d);
+	}
 	if (what < 75)
 		child_kill(d, victim, restart);
 	else if (what < 90)
@@ -400,47 +258,6 @@ static int fail_over(struct driver *d)
 	return progress(d);
 }
 
-/*
- * Exchange the store for another volume: each session must end, and no client must write to the
- * other volume.
- */
-static int exchange(struct driver *d, const struct round *r)
-{
-	struct child *target = &d->children[TARGET], *also;
-	uint32_t stale[SOAK_CLIENTS];
-
-	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
-		stale[i] = atomic_load(&d->journal->clients[i].stale);
-	atomic_store(&d->journal->exchanged, 1);
-	child_kill(d, target, -1);
-	if (!r->memory && store_exchange(d))
-		return -1;
-	child_start(d, target);
-	/* an event also hits a gateway or client */
-	also = draw(d, 3) ? &d->children[GATEWAY + draw(d, NBDKIT - GATEWAY)] : NULL;
-	if (also && also->kind == CHILD_GATEWAY && draw(d, 2) && front_move(d, also->index))
-		return -1;
-	if (also)
-		child_kill(d, also, 0);
-	if (wait_for(d, all_foreign, "wait for the end of each session of the replaced volume"))
-		return -1;
-	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
-		if (also != &d->children[CLIENT + i] &&
-		    atomic_load(&d->journal->clients[i].stale) != stale[i] + 1)
-			soak_report(d->journal, SOAK_STATUS,
-				    "client %u: no session ended with ESTALE at the exchange", i);
-	d->exchanges += !r->memory;
-	d->losses += !!r->memory;
-	if (r->memory)
-		return tick(d);
-	child_kill(d, target, -1);
-	if (store_return(d))
-		return -1;
-	child_start(d, target);
-	atomic_store(&d->journal->exchanged, 0);
-	return progress(d);
-}
-
 /* Set the topology, and the processes that it has. */
 static void use_topology(struct driver *d, const struct topology *topology)
 {
@@ -449,6 +266,7 @@ static void use_topology(struct driver *d, const struct topology *topology)
 		struct child *c = &d->children[i];
 
 		c->used = c->kind == CHILD_TARGET   ? c->index < topology->targets
+			  : c->kind == CHILD_RELAY  ? topology->service == CHILD_NBDKIT
 			  : c->kind >= CHILD_NBDKIT ? c->kind == topology->service
 						    : 1;
 	}
@@ -456,11 +274,12 @@ static void use_topology(struct driver *d, const struct topology *topology)
 
 static void choose(struct driver *d, struct round *r, enum round_kind kind)
 {
-	static const unsigned victims[ROUND_KINDS] = {
+	const unsigned all = 7u | 1u << CHILD_NBDKIT | 1u << CHILD_RELAY | 1u << CHILD_OSD;
+	const unsigned victims[ROUND_KINDS] = {
 		[ROUND_CLIENTS] = 1u << CHILD_CLIENT,
 		[ROUND_GATEWAYS] = 1u << CHILD_GATEWAY,
-		[ROUND_ALL] = 7u | 1u << CHILD_OSD,
-		[ROUND_EXCHANGE] = 7u,
+		[ROUND_ALL] = all,
+		[ROUND_EXCHANGE] = all,
 		[ROUND_MEMORY] = 1u << CHILD_GATEWAY | 1u << CHILD_CLIENT,
 	};
 
@@ -474,9 +293,8 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->crc = (int)draw(d, 2);
 	r->mapped = draw(d, 3) != 0;
 	r->victims = victims[kind];
-	/* an IO that has no time until the service has started again would fail */
-	if (d->topology->service)
-		r->io_timeout = 20000;
+	r->uuid = 0;
+	stall_choose(d, r, !!(r->victims & 1u << CHILD_TARGET));
 	/* with --near: in an emulated machine, the registration of memory takes seconds */
 	if (d->options.near) {
 		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
@@ -502,7 +320,7 @@ static int begin_round(struct driver *d, const struct round *r)
 {
 	if (front_begin(d))
 		return -1;
-	if (write_conf(d, r)) {
+	if (conf_write(d, r)) {
 		soak_report(d->journal, SOAK_STATUS, "%s cannot be written", d->conf);
 		return -1;
 	}
@@ -519,7 +337,7 @@ static int begin_round(struct driver *d, const struct round *r)
 	return progress(d);
 }
 
-static int end_round(struct driver *d, const struct round *r)
+static int end_round(struct driver *d, struct round *r)
 {
 	int rc;
 
@@ -548,16 +366,23 @@ static int end_round(struct driver *d, const struct round *r)
 /* Measure processes that no event hits, with all sessions open and no IO in flight. */
 static int measure(struct driver *d, const struct round *r, struct usage *base, int compare)
 {
+	const unsigned unmeasured = r->victims | d->topology->unmeasured;
+
+	/* the target must have all its connections to the NBD server again */
+	atomic_store(&d->journal->lies_on, 0);
+	if (r->lies && !(unmeasured & 1u << CHILD_TARGET) && wait_ms(d, RECONNECT_MS))
+		return -1;
 	if (quiesce(d))
 		return -1;
 	for (unsigned i = 0; i < CHILDREN; i++) {
 		const struct child *c = &d->children[i];
 
-		if (!c->used || ((r->victims | d->topology->unmeasured) & (1u << c->kind)))
+		if (!c->used || (unmeasured & 1u << c->kind))
 			continue;
 		if (compare ? check_usage(d, c, &base[i]) : usage_of(c, &base[i]))
 			return -1;
 	}
+	atomic_store(&d->journal->lies_on, r->lies && !compare);
 	atomic_store(&d->journal->command, SOAK_RUN);
 	return 0;
 }
@@ -569,9 +394,28 @@ static int measure(struct driver *d, const struct round *r, struct usage *base, 
 static int warm_up(struct driver *d, const struct round *r)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)
-		if (d->children[i].used && (r->victims & (1u << d->children[i].kind)))
+		if (d->children[i].used && !is_nbd(&d->children[i]) &&
+		    (r->victims & (1u << d->children[i].kind)))
 			child_kill(d, &d->children[i], 0);
 	return wait_for(d, all_running, "wait for each client to run") || progress(d);
+}
+
+/* Let the service fail, stall and break replies. */
+static int disturb(struct driver *d, const struct round *r)
+{
+	for (unsigned i = 0; d->topology->service && i < 3; i++) {
+		if (wait_for(d, all_running, "wait for each client to run") || progress(d) ||
+		    service_lose(d) || progress(d))
+			return -1;
+		if (r->stalls && i < (d->options.topology ? 2 : 1) && stall(d))
+			return -1;
+	}
+	if (!d->topology->service)
+		return 0;
+	if (r->lies && lie(d))
+		return -1;
+	return wait_for(d, all_running, "wait for each client to run") || service_delete(d) ||
+	       progress(d);
 }
 
 static int run_round(struct driver *d, enum round_kind kind)
@@ -590,10 +434,8 @@ static int run_round(struct driver *d, enum round_kind kind)
 		return -1;
 	if ((r.victims & 1u << CHILD_GATEWAY) && !d->options.near && fail_over(d))
 		return -1;
-	for (unsigned i = 0; d->topology->service && i < 3; i++)
-		if (wait_for(d, all_running, "wait for each client to run") || progress(d) ||
-		    service_lose(d) || progress(d))
-			return -1;
+	if (disturb(d, &r))
+		return -1;
 	if (storm(d, &r))
 		return -1;
 	while (!d->options.seconds && total_kills(d) >= d->options.kills && !finished(d))
@@ -608,9 +450,15 @@ static int run_round(struct driver *d, enum round_kind kind)
 	return end_round(d, &r);
 }
 
+/* Returns the index of the kind of the first round: with most seeded bugs, an exchange. */
+static uint64_t first_kind(const struct driver *d)
+{
+	return d->options.bug[0] && strcmp(d->options.bug, "short-stall");
+}
+
 /*
  * Choose topology and kind of the next round. Over a network, all rounds are plain, unless the
- * options name a topology. A round of a topology with its own files does not exchange the volume.
+ * options name a topology.
  */
 static enum round_kind next_round(struct driver *d)
 {
@@ -626,17 +474,20 @@ static enum round_kind next_round(struct driver *d)
 		       service_lacks(topology->service));
 		topology = &topologies[PLAIN];
 	}
-	if (topology->scratch && (kind == ROUND_EXCHANGE || kind == ROUND_MEMORY))
-		kind = ROUND_ALL;
+	if (topology->scratch && d->options.topology)
+		kind = kinds[(d->rounds + first_kind(d)) % N_KINDS];
 	use_topology(d, topology);
 	return kind;
 }
 
 int run_rounds(struct driver *d)
 {
-	/* a round over a network, or with targets that start slowly, can take minutes */
-	const int slow = d->options.near || (d->options.topology && d->options.topology->start_s);
-	uint64_t least = slow ? 1 : SCHEDULE;
+	/*
+	 * a round over a network can take minutes; a topology of the options needs a round with
+	 * stalls and one with an exchange, unless a seeded bug is to be found
+	 */
+	const int one = d->options.near || d->options.bug[0];
+	uint64_t least = d->options.topology ? (one ? 1 : 2) : d->options.near ? 1 : SCHEDULE;
 
 	use_topology(d, &topologies[PLAIN]);
 	if (store_create(d))

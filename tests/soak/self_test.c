@@ -36,13 +36,23 @@ static const struct {
 	{"", "tear", "a write whose second half is not done", "torn stale status"},
 	{"stripe", "lose", "a write that is acknowledged and not done", "stale"},
 	{"stripe", "misdirect", "a write to the wrong block", "foreign stale status"},
+	{"stripe", "no-uuid", "gateways that accept any leg", "status"},
 	{"failover", "lose", "a write that is acknowledged and not done", "stale"},
 	{"failover", "stay", "clients that have the path of one gateway only", "hang"},
 	{"nbd", "lose", "a write that is acknowledged and not done", "stale"},
 	{"nbd", "misdirect", "a write to the wrong block", "foreign stale status"},
+	{"nbd", "relay-lose", "a write that the server acknowledges and never gets", "stale"},
+	{"nbd", "relay-late", "a write that the server does again later", "stale"},
+	{"nbd", "relay-flip", "a server that changes data", "foreign"},
+	{"nbd", "relay-error", "IO that fails although its server answers in time", "status"},
+	{"nbd", "relay-mute", "a server that never answers", "hang"},
+	{"nbd", "same-size", "another export, of the same size", "foreign status"},
 	{"rbd", "lose", "a write that is acknowledged and not done", "stale"},
 	{"rbd", "misdirect", "a write to the wrong block", "foreign stale status"},
 	{"rbd", "flip-old", "a block of the image that another program has written", "foreign"},
+	{"rbd", "same-uuid", "another image with the UUID of the first", "foreign status"},
+	{"rbd", "short-stall", "a target that does not fence its client after a stall", "hang"},
+	{"rbd", "unserved", "an image that is deleted", "status"},
 };
 
 static int one(const char *program, unsigned i)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - the process behind the backend of the target: nbdkit, which serves the file, or an
- * OSD of a Ceph cluster, which has the volume as an image
+ * service.c - the processes behind the backend of the target: nbdkit, which serves the file, and
+ * nbd_relay between it and the target; or an OSD of a Ceph cluster, which has the volume as an
+ * image
  *
  * The cluster runs before the driver starts (rbd.sh), without the OSD number OSD_ID. The driver
  * runs that OSD, so that it can kill it. The other OSDs of the cluster have all data meanwhile.
  */
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +35,7 @@ static void nbdkit_path(const struct driver *d, const char *suffix, char path[12
 
 static void nbdkit_before(struct driver *d)
 {
-	static const char *const files[] = {"sock", "pid"};
+	static const char *const files[] = {"server", "pid"};
 	char path[128];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -47,7 +49,7 @@ static void nbdkit_exec(const struct driver *d)
 	char file[128], sock[128], pid[128];
 
 	store_path(d, 0, file);
-	nbdkit_path(d, "sock", sock);
+	nbdkit_path(d, "server", sock);
 	nbdkit_path(d, "pid", pid);
 	/*
 	 * with several threads for a connection, nbdkit 1.32 can abort when its client is killed:
@@ -65,12 +67,38 @@ static int nbdkit_is_ready(struct driver *d)
 	return !access(path, F_OK);
 }
 
-static void nbdkit_backend(const struct driver *d, FILE *f)
+static void nbdkit_backend(const struct driver *d, const struct round *r, FILE *f)
 {
 	fprintf(f,
 		"type = \"nbd\"; uri = \"nbd+unix:///?socket=%s/nbd.sock\"; "
-		"quiesce_time = \"500ms\";",
-		d->dir);
+		"quiesce_time = \"%ums\";",
+		d->dir, r->quiesce_ms);
+}
+
+static void relay_before(struct driver *d)
+{
+	char path[128];
+
+	nbdkit_path(d, "sock", path);
+	unlink(path);
+}
+
+static void relay_exec(const struct driver *d)
+{
+	char sock[128], server[128], fd[16];
+
+	nbdkit_path(d, "sock", sock);
+	nbdkit_path(d, "server", server);
+	snprintf(fd, sizeof(fd), "%d", d->journal_fd);
+	execl(d->relay, "nbd_relay", fd, sock, server, (char *)NULL);
+}
+
+static int relay_is_ready(struct driver *d)
+{
+	char path[128];
+
+	nbdkit_path(d, "sock", path); /* the relay makes it when it listens */
+	return !access(path, F_OK);
 }
 
 /* -- an OSD -- */
@@ -133,23 +161,37 @@ static const char *image(void)
 	return name;
 }
 
-static void osd_backend(const struct driver *d, FILE *f)
+static void osd_backend(const struct driver *d, const struct round *r, FILE *f)
 {
-	(void)d;
 	fprintf(f, "type = \"rbd\"; conf = \"%s/ceph.conf\"; image = \"%s\";", cluster(), image());
+	if (r->op_timeout_s)
+		fprintf(f, " osd_op_timeout = \"%us\";", r->op_timeout_s);
+	if (!strcmp(d->options.bug, "same-uuid"))
+		fprintf(f, " uuid = \"6d1f1c1e-0000-4000-8000-000000000001\";");
 }
 
-/* Run the program rbd with these arguments, and the name of the image, and what follows it. */
+/* Run the program rbd with these arguments, which contain no quotes. Returns its success. */
+__attribute__((format(printf, 2, 3))) static int rbd_succeeds(struct driver *d, const char *format,
+							      ...)
+{
+	char arguments[384], command[768];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(arguments, sizeof(arguments), format, args);
+	va_end(args);
+	snprintf(command, sizeof(command),
+		 "timeout 60 rbd -c '%s/ceph.conf' %s >>'%s/rbd.log' 2>&1", cluster(), arguments,
+		 d->dir);
+	return system(command) == 0;
+}
+
+/* Run it with these arguments, and the name of the image, and what follows it. */
 static int rbd(struct driver *d, const char *arguments, const char *after)
 {
-	char command[512];
-
-	snprintf(command, sizeof(command),
-		 "timeout 60 rbd -c '%s/ceph.conf' %s %s %s >>'%s/rbd.log' 2>&1", cluster(),
-		 arguments, image(), after, d->dir);
-	if (system(command) == 0)
+	if (rbd_succeeds(d, "%s %s %s", arguments, image(), after))
 		return 0;
-	soak_report(d->journal, SOAK_DIED, "failed: %s", command);
+	soak_report(d->journal, SOAK_DIED, "failed: rbd %s %s %s", arguments, image(), after);
 	return -1;
 }
 
@@ -181,6 +223,42 @@ static int image_remove(struct driver *d)
 	return rbd(d, "rm --no-progress", "");
 }
 
+/* The target serves the image, which is renamed: its exclusive lock and its watch remain. */
+static int image_exchange(struct driver *d, const char *path)
+{
+	char arguments[192], name[64];
+
+	snprintf(name, sizeof(name), "%s.away", image());
+	snprintf(arguments, sizeof(arguments), "import --no-progress --object-size 1M %s", path);
+	return rbd(d, "rename", name) || rbd(d, arguments, "");
+}
+
+static int image_return(struct driver *d, const char *path)
+{
+	char arguments[192];
+
+	snprintf(arguments, sizeof(arguments), "rename %s.away", image());
+	unlink(path);
+	return rbd(d, "export --no-progress", path) || rbd(d, "rm --no-progress", "") ||
+	       rbd(d, arguments, "");
+}
+
+/* Ceph must not delete an image that a target watches. */
+static int image_delete(struct driver *d)
+{
+	const int unserved = !strcmp(d->options.bug, "unserved");
+
+	if (unserved && !rbd_succeeds(d, "create --size 1M %s.unserved", image()))
+		return -1;
+	if (rbd_succeeds(d, "rm --no-progress %s%s", image(), unserved ? ".unserved" : "")) {
+		soak_report(d->journal, SOAK_STATUS,
+			    "the image was deleted while the target served it");
+		return -1;
+	}
+	d->kept_images++;
+	return 0;
+}
+
 /* -- the interface -- */
 
 /* A field that is NULL: the driver has nothing to do. */
@@ -191,7 +269,7 @@ static const struct {
 	void (*exec)(const struct driver *d);
 	int (*is_ready)(struct driver *d);
 	const char *wait; /* description of the wait until it is ready */
-	void (*backend)(const struct driver *d, FILE *f);
+	void (*backend)(const struct driver *d, const struct round *r, FILE *f);
 	/*
 	 * the volume is not in a file: make it, copy it to a file for the check, change a block of
 	 * it as a seeded bug, remove it
@@ -200,6 +278,9 @@ static const struct {
 	int (*fetch)(struct driver *d, const char *path);
 	int (*damage)(struct driver *d);
 	int (*remove)(struct driver *d);
+	int (*exchange)(struct driver *d, const char *path);
+	int (*give_back)(struct driver *d, const char *path);
+	int (*delete)(struct driver *d);
 } services[CHILD_KINDS] = {
 	[CHILD_NBDKIT] = {.needs = "command -v nbdkit",
 			  .lacks = "nbdkit is not installed",
@@ -208,6 +289,10 @@ static const struct {
 			  .is_ready = nbdkit_is_ready,
 			  .wait = "wait for nbdkit to listen",
 			  .backend = nbdkit_backend},
+	[CHILD_RELAY] = {.before = relay_before,
+			 .exec = relay_exec,
+			 .is_ready = relay_is_ready,
+			 .wait = "wait for the relay to listen"},
 	[CHILD_OSD] = {.needs = "test -d \"$SOAK_CLUSTER\" && test -e \"$GANTRY_PLUGINS/rbd.so\"",
 		       .lacks = "no Ceph cluster, or built without the plugin rbd",
 		       .before = osd_before,
@@ -218,16 +303,11 @@ static const struct {
 		       .create = image_create,
 		       .fetch = image_fetch,
 		       .damage = image_damage,
-		       .remove = image_remove},
+		       .remove = image_remove,
+		       .exchange = image_exchange,
+		       .give_back = image_return,
+		       .delete = image_delete},
 };
-
-static struct child *service_of(struct driver *d)
-{
-	for (unsigned i = NBDKIT; i < CHILDREN; i++)
-		if (d->children[i].used)
-			return &d->children[i];
-	return NULL;
-}
 
 const char *service_lacks(enum child_kind kind)
 {
@@ -251,11 +331,11 @@ void service_exec(const struct driver *d, enum child_kind kind)
 		services[kind].exec(d);
 }
 
-int service_backend(const struct driver *d, FILE *f)
+int service_backend(const struct driver *d, const struct round *r, FILE *f)
 {
 	if (!services[d->topology->service].backend)
 		return 0;
-	services[d->topology->service].backend(d, f);
+	services[d->topology->service].backend(d, r, f);
 	return 1;
 }
 
@@ -264,24 +344,42 @@ int service_is_ready(struct driver *d, enum child_kind kind)
 	return !services[kind].is_ready || services[kind].is_ready(d);
 }
 
+static enum child_kind starting;
+
 static int is_ready(struct driver *d)
 {
-	return service_is_ready(d, d->topology->service);
+	return service_is_ready(d, starting);
 }
 
 int service_start(struct driver *d)
 {
-	struct child *c = service_of(d);
+	for (unsigned i = NBDKIT; i < CHILDREN; i++) {
+		if (!d->children[i].used || d->children[i].pid)
+			continue;
+		child_start(d, &d->children[i]);
+		starting = d->children[i].kind;
+		if (wait_for(d, is_ready, services[starting].wait))
+			return -1;
+	}
+	return 0;
+}
 
-	if (!c)
-		return 0;
-	child_start(d, c);
-	return wait_for(d, is_ready, services[c->kind].wait);
+struct child *service_draw(struct driver *d)
+{
+	unsigned n = 0, nth;
+
+	for (unsigned i = NBDKIT; i < CHILDREN; i++)
+		n += (unsigned)d->children[i].used;
+	nth = n ? (unsigned)draw(d, n) : 0;
+	for (unsigned i = NBDKIT; i < CHILDREN; i++)
+		if (d->children[i].used && !nth--)
+			return &d->children[i];
+	return NULL;
 }
 
 int service_lose(struct driver *d)
 {
-	struct child *c = service_of(d);
+	struct child *c = service_draw(d);
 
 	if (!c)
 		return 0;
@@ -313,4 +411,23 @@ int service_damage(struct driver *d)
 int service_remove(struct driver *d)
 {
 	return services[d->topology->service].remove ? services[d->topology->service].remove(d) : 0;
+}
+
+int service_exchange(struct driver *d, const char *path)
+{
+	if (!services[d->topology->service].exchange)
+		return 0;
+	return services[d->topology->service].exchange(d, path) ? -1 : 1;
+}
+
+int service_return(struct driver *d, const char *path)
+{
+	if (!services[d->topology->service].give_back)
+		return 0;
+	return services[d->topology->service].give_back(d, path) ? -1 : 1;
+}
+
+int service_delete(struct driver *d)
+{
+	return services[d->topology->service].delete ? services[d->topology->service].delete(d) : 0;
 }

@@ -57,6 +57,19 @@ enum soak_kind {
 };
 extern const char *const soak_kinds[SOAK_KINDS];
 
+/* How nbd_relay breaks a reply of the NBD server. */
+enum soak_lie {
+	SOAK_LIE_SHORT,  /* a chunk with less data than the client has asked for */
+	SOAK_LIE_LONG,   /* a chunk with more data */
+	SOAK_LIE_COOKIE, /* the cookie of no request */
+	SOAK_LIE_MAGIC,  /* a wrong magic number */
+	SOAK_LIE_CUT,    /* one half of the reply, then the end of the connection */
+	SOAK_LIE_TWICE,  /* the reply, and once more */
+	SOAK_LIE_NEVER,  /* no reply */
+	SOAK_LIES,
+};
+extern const char *const soak_lies[SOAK_LIES];
+
 struct soak_block {
 	_Atomic uint32_t issued, acked, flushed, seen;
 	_Atomic uint32_t zeroed; /* the last submitted write of zeroes */
@@ -89,6 +102,7 @@ struct soak_client {
 	_Atomic uint64_t writes, reads, blocks_read, flushes, timeouts, sessions;
 	/* writes in doubt without effect; blocks torn by the end of a target */
 	_Atomic uint64_t dropped, mixed;
+	_Atomic uint64_t io_errors;        /* IOs that failed with EIO, without flushes */
 	_Atomic uint64_t slot[SOAK_SLOTS]; /* ms: start of the IO; 0: no IO */
 };
 
@@ -104,13 +118,33 @@ struct soak_journal {
 	uint32_t can_discard;
 	/* a flush may fail with EIO: the target cannot know whether its NBD server lost writes */
 	uint32_t flush_may_fail;
+	/*
+	 * Age of an IO from which on it may fail with EIO, ms; 0: never. While the service does not
+	 * answer, backends fail IO shortly before its deadline, or after a time limit of their own.
+	 */
+	uint32_t io_error_ms;
+	/*
+	 * When the target fences its client, all IO of this client fails with EIO. It does so after
+	 * an IO has timed out, which can be an IO of a client that was killed.
+	 */
+	uint32_t target_fences;
+	_Atomic uint32_t stalled;      /* the driver has stopped the service */
+	_Atomic uint64_t timed_out_at; /* ms: last failure of an IO of that age */
+	/* time in which a write can take effect that has failed with EIO, ms; 0: it cannot */
+	uint32_t late_ms;
 	uint32_t pace; /* ms between two rounds of submissions of a client */
 	char bug[16];  /* seeded bug of the clients in the self test; "": none */
 	_Atomic uint32_t command;
 	_Atomic uint32_t store; /* index of the store in use */
 	/* sessions end with ESTALE: another volume has the name, or memory was lost */
 	_Atomic uint32_t exchanged;
+	/* another volume is behind the server, which must reject all IO or all sessions */
+	_Atomic uint32_t rejecting;
 	_Atomic uint32_t target_kills;
+	_Atomic uint32_t lies_on;         /* nbd_relay breaks replies */
+	_Atomic uint64_t lies[SOAK_LIES]; /* number of broken replies */
+	/* reads that failed because of a reply that was too short */
+	_Atomic uint64_t short_reads;
 	_Atomic uint32_t n_records;
 	/* UUID of the volume of this store; all 0: not known yet */
 	uint8_t uuid[16];

@@ -54,18 +54,15 @@ static int make(struct driver *d, const char *path, const struct soak_journal *c
 	if (!rc &&
 	    (fsetxattr(fd, "user.gantry.soak", "1", 1, 0) || fremovexattr(fd, "user.gantry.soak")))
 		rc = broken(d, "the file system of TMPDIR stores no user attributes");
-	for (uint32_t b = 0; content && !rc && b < SOAK_BLOCKS; b++) {
+	for (uint32_t b = 0; content && !rc && b < bytes / SOAK_BLOCK; b++) {
 		soak_fill(content, buf, b, FOREIGN_SEQ);
 		if (pwrite(fd, buf, sizeof(buf), (off_t)b * SOAK_BLOCK) != (ssize_t)sizeof(buf))
 			rc = broken(d, "write");
 	}
 	/* without support for holes, a discard can have no effect */
-	if (!rc)
+	if (!rc && !content)
 		d->journal->can_discard = !fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 						     bytes - SOAK_BLOCK, SOAK_BLOCK);
-	if (!rc && content &&
-	    pwrite(fd, buf, sizeof(buf), bytes - SOAK_BLOCK) != (ssize_t)sizeof(buf))
-		rc = broken(d, "write");
 	if (fd >= 0)
 		close(fd);
 	return rc;
@@ -167,10 +164,12 @@ void store_damage(struct driver *d, int torn)
 		close(fd);
 }
 
-static void paths(const struct driver *d, char away[128], char foreign[128])
+static void paths(const struct driver *d, unsigned leg, char is[128], char away[136],
+		  char foreign[136])
 {
-	snprintf(away, 128, "%s.away", d->store);
-	snprintf(foreign, 128, "%s.foreign", d->store);
+	store_path(d, leg, is);
+	snprintf(away, 136, "%s.away", is);
+	snprintf(foreign, 136, "%s.foreign", is);
 }
 
 /* Returns a journal of which only `run` is set: soak_fill() makes other words with its number. */
@@ -182,25 +181,43 @@ static const struct soak_journal *other_run(const struct driver *d)
 	return &other;
 }
 
-int store_exchange(struct driver *d)
+static int swap(struct driver *d)
 {
-	char away[128], foreign[128];
+	char first[128], second[128], away[136], foreign[136];
 
-	paths(d, away, foreign);
-	if (access(foreign, F_OK) && make(d, foreign, other_run(d), BYTES))
-		return -1;
-	if (rename(d->store, away) || rename(foreign, d->store))
+	paths(d, 1, second, away, foreign);
+	paths(d, 0, first, away, foreign);
+	if (rename(first, away) || rename(second, first) || rename(away, second))
 		return broken(d, "rename");
 	return 0;
 }
 
-int store_return(struct driver *d)
+int store_exchange(struct driver *d, const struct exchange *x)
 {
-	uint64_t buf[SOAK_WORDS], is[SOAK_WORDS];
-	char away[128], foreign[128];
-	int fd = open(d->store, O_RDONLY | O_CLOEXEC);
+	char is[128], away[136], foreign[136];
+	int rc;
 
-	for (uint32_t b = 0; b < SOAK_BLOCKS; b++) {
+	if (x->swap)
+		return swap(d);
+	paths(d, x->leg, is, away, foreign);
+	unlink(foreign);
+	if (make(d, foreign, other_run(d), x->bytes))
+		return -1;
+	rc = service_exchange(d, foreign);
+	if (rc)
+		return rc < 0 ? -1 : 0;
+	if (rename(is, away) || rename(foreign, is))
+		return broken(d, "rename");
+	return 0;
+}
+
+/* Report a change of the other volume. */
+static void check_foreign(struct driver *d, const char *path, off_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint64_t buf[SOAK_WORDS], is[SOAK_WORDS];
+
+	for (uint32_t b = 0; b < bytes / SOAK_BLOCK; b++) {
 		soak_fill(other_run(d), buf, b, FOREIGN_SEQ);
 		if (pread(fd, is, sizeof(is), (off_t)b * SOAK_BLOCK) == (ssize_t)sizeof(is) &&
 		    !memcmp(buf, is, sizeof(is)))
@@ -211,8 +228,22 @@ int store_return(struct driver *d)
 	}
 	if (fd >= 0)
 		close(fd);
-	paths(d, away, foreign);
-	if (rename(d->store, foreign) || rename(away, d->store))
+}
+
+int store_return(struct driver *d, const struct exchange *x)
+{
+	char is[128], away[136], foreign[136];
+	int rc;
+
+	if (x->swap)
+		return swap(d);
+	paths(d, x->leg, is, away, foreign);
+	rc = service_return(d, foreign);
+	if (rc < 0)
+		return -1;
+	check_foreign(d, rc ? foreign : is, x->bytes);
+	if (!rc && rename(away, is))
 		return broken(d, "rename");
+	unlink(foreign);
 	return tick(d);
 }
