@@ -63,6 +63,27 @@ static void run_child(struct driver *d, const struct child *c, const char *seed)
 	_exit(127);
 }
 
+static unsigned count(const char *path, const char *text)
+{
+	char line[2048];
+	unsigned n = 0;
+	FILE *f = fopen(path, "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static unsigned times_listened(const struct driver *d, const struct child *c)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s.log", d->dir, c->name);
+	return count(path, " listening ");
+}
+
 void child_start(struct driver *d, struct child *c)
 {
 	struct soak_client *client = &d->journal->clients[c->index];
@@ -79,6 +100,7 @@ void child_start(struct driver *d, struct child *c)
 		atomic_store(&client->since, soak_ms());
 	}
 	service_before(d, c->kind);
+	c->listened = times_listened(d, c);
 	c->ending = c->stopped = 0;
 	c->started = soak_ms();
 	c->continue_at = c->restart_at = c->term_at = 0;
@@ -286,6 +308,17 @@ int all_run(struct driver *d)
 	return 1;
 }
 
+int all_listen(struct driver *d)
+{
+	for (unsigned i = 0; i < CLIENT; i++) {
+		const struct child *c = &d->children[i];
+
+		if (c->used && (!c->pid || times_listened(d, c) == c->listened))
+			return 0;
+	}
+	return 1;
+}
+
 int no_child(struct driver *d)
 {
 	for (unsigned i = 0; i < CHILDREN; i++)
@@ -329,19 +362,6 @@ int end_all(struct driver *d)
 		return -1;
 	term_some(d, NBDKIT, CHILDREN);
 	return wait_for(d, no_child, "wait for the end of the service");
-}
-
-static unsigned count(const char *path, const char *text)
-{
-	char line[2048];
-	unsigned n = 0;
-	FILE *f = fopen(path, "re");
-
-	while (f && fgets(line, sizeof(line), f))
-		n += strstr(line, text) != NULL;
-	if (f)
-		fclose(f);
-	return n;
 }
 
 unsigned log_count(struct driver *d, enum child_kind kind, const char *text)

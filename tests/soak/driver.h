@@ -55,6 +55,7 @@ struct child {
 	int ending;     /* signal by which the driver ends the process; 0: the process must run */
 	int stopped;
 	uint64_t starts, started; /* number of starts; time of the last start, ms */
+	unsigned listened;        /* how often it had listened before the last start */
 	uint64_t continue_at, restart_at, term_at; /* ms; 0: not planned */
 };
 
@@ -142,6 +143,8 @@ int tick(struct driver *d);
 int wait_for(struct driver *d, int (*true_yet)(struct driver *d), const char *what);
 int wait_ms(struct driver *d, uint64_t ms);
 int all_run(struct driver *d);
+/* Whether all targets and gateways listen: one that ends earlier does not remove stale names. */
+int all_listen(struct driver *d);
 int no_child(struct driver *d);
 /* End all processes by SIGTERM: clients, servers, service. Non-zero: an error was reported. */
 int end_all(struct driver *d);

@@ -344,7 +344,7 @@ static int end_round(struct driver *d, struct round *r)
 	atomic_store(&d->journal->command, SOAK_RUN);
 	if (r->memory && exchange(d, r))
 		return -1;
-	if (end_all(d))
+	if (wait_for(d, all_listen, "wait for each server to listen") || end_all(d))
 		return -1;
 	front_end(d);
 	if (check_files(d))
@@ -480,14 +480,22 @@ static enum round_kind next_round(struct driver *d)
 	return kind;
 }
 
+/*
+ * A round over a network can take minutes. A topology of the options that has kinds of its own
+ * needs one round with stalls and one with an exchange; a seeded bug is found in the first.
+ */
+static uint64_t least_rounds(const struct driver *d)
+{
+	if (d->options.near)
+		return 1;
+	if (d->options.topology && d->options.topology->scratch)
+		return d->options.bug[0] ? 1 : 2;
+	return SCHEDULE;
+}
+
 int run_rounds(struct driver *d)
 {
-	/*
-	 * a round over a network can take minutes; a topology of the options needs a round with
-	 * stalls and one with an exchange, unless a seeded bug is to be found
-	 */
-	const int one = d->options.near || d->options.bug[0];
-	uint64_t least = d->options.topology ? (one ? 1 : 2) : d->options.near ? 1 : SCHEDULE;
+	const uint64_t least = least_rounds(d);
 
 	use_topology(d, &topologies[PLAIN]);
 	if (store_create(d))

@@ -25,9 +25,9 @@
 #define NBD_STALLS_TIMEOUT_MS 2000
 #define NBD_STOP_MIN_MS 2000
 #define NBD_STOP_MAX_MS 2800
-#define OSD_TIMEOUT_S 2
-#define OSD_STOP_MIN_MS 3000
-#define OSD_STOP_MAX_MS 6000
+#define OSD_TIMEOUT_S 5 /* a target that starts on a busy machine needs more than 2 s */
+#define OSD_STOP_MIN_MS 7000
+#define OSD_STOP_MAX_MS 10000
 
 void stall_choose(struct driver *d, struct round *r, int kills_target)
 {
