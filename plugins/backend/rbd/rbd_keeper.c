@@ -25,6 +25,24 @@ static void set_state(struct rbd_store *store, int state)
 	wake_lanes(store);
 }
 
+static int must_end(struct rbd_store *store)
+{
+	int end;
+
+	pthread_mutex_lock(&store->mutex);
+	end = store->must_end;
+	pthread_mutex_unlock(&store->mutex);
+	return end;
+}
+
+static void keeper_sleep(long ns)
+{
+	struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
 /* Sleep, but not longer than until the store closes. Returns 1: the store closes. */
 static int keeper_pause(struct rbd_store *store, long ns)
 {
@@ -107,6 +125,11 @@ static int open_new(struct rbd_store *store, struct rbd_client *new, int quiet)
 	return rc;
 }
 
+/*
+ * A store that closes first adds its old client to the blocklist, also if that takes long: when
+ * this client closes the image, it returns the lock, so that no other client would fence it. If the
+ * process is killed meanwhile, the lock stays, and the next client fences this one.
+ */
 static void fence(struct rbd_store *store)
 {
 	struct rbd_client new;
@@ -118,7 +141,7 @@ static void fence(struct rbd_store *store)
 	while (block_old(store, &new, quiet)) {
 		quiet = 1;
 		if (keeper_pause(store, RETRY_NS))
-			return;
+			keeper_sleep(RETRY_NS);
 	}
 	while (n_in_flight(store))
 		if (keeper_pause(store, DRAIN_NS)) {
@@ -126,6 +149,10 @@ static void fence(struct rbd_store *store)
 			return;
 		}
 	rbd_client_close(&store->client);
+	if (must_end(store)) {
+		rbd_client_close(&new);
+		return;
+	}
 	for (quiet = 0; (rc = open_new(store, &new, quiet)) != 0; quiet = 1) {
 		if (rc == -EBUSY || rc == -ESTALE) {
 			set_state(store, RBD_LOST);
@@ -155,7 +182,7 @@ static void *run(void *arg)
 	int must_fence, must_refresh;
 
 	pthread_mutex_lock(&store->mutex);
-	while (!store->must_end) {
+	while (!store->must_end || store->must_fence) {
 		must_fence = store->must_fence;
 		must_refresh = store->must_refresh;
 		if (!must_fence && !must_refresh) {

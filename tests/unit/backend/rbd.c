@@ -203,6 +203,23 @@ static void a_timeout_fences_the_client(void)
 	TEST_ASSERT_EQUAL_INT(0, chain.backend_ops->quiesce(chain.backend, &mark));
 }
 
+/* The same if the store closes before it could fence the client, and another target follows. */
+static void a_store_that_closes_fences_its_client(void)
+{
+	OPEN("cache=false");
+	fake_rbd_fail(FAKE_RBD_blocklist, -ETIMEDOUT, 1);
+	fake_rbd_give_up(1);
+	FAILS(GANTRY_S_IO, GANTRY_OP_WRITE, 0, 0, 4096, out);
+	fake_rbd_give_up(0);
+	fake_chain_fini(&chain);
+	TEST_ASSERT_EQUAL_UINT(0, fake_rbd_objects());
+	fake_chain_init(&chain, &host);
+	OPEN("cache=false");
+	OK(GANTRY_OP_WRITE, 0, 0, 4096, out + 4096);
+	OK(GANTRY_OP_READ, 0, 0, 4096, in);
+	TEST_ASSERT_EQUAL_MEMORY(out + 4096, in, 4096);
+}
+
 /* A read that times out changes nothing, so the client stays. */
 static void a_read_that_times_out_is_only_an_error(void)
 {
@@ -599,6 +616,7 @@ int main(void)
 	RUN_TEST(a_second_callback_is_counted_and_ignored);
 	RUN_TEST(a_sleeping_lane_wakes);
 	RUN_TEST(a_timeout_fences_the_client);
+	RUN_TEST(a_store_that_closes_fences_its_client);
 	RUN_TEST(a_read_that_times_out_is_only_an_error);
 	RUN_TEST(io_fails_in_bounded_time_while_the_cluster_stalls);
 	RUN_TEST(waiting_io_fails_before_its_deadline);
