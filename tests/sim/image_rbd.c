@@ -439,12 +439,16 @@ int rbd_open_read_only(rados_ioctx_t ioctx, const char *name, rbd_image_t *image
 int rbd_close(rbd_image_t image)
 {
 	struct client *client = image;
+	int rc;
 
 	pthread_mutex_lock(&client->lock);
 	if (client->in_flight)
 		sim_wrong("an image is closed while an operation is in flight");
 	pthread_mutex_unlock(&client->lock);
-	return ask(client);
+	rc = ask(client);
+	if (rc == 0)
+		sim_remote_unlock(client->fd);
+	return rc;
 }
 
 int rbd_lock_acquire(rbd_image_t image, rbd_lock_mode_t mode)

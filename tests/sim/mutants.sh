@@ -7,7 +7,8 @@
 # doca: the scenarios of ./dev sim doca, and the bugs of mutants-doca.txt.
 # BUILD: a configured tree; OUT: where tests/sim/Makefile has built the simulation; LAST: the seeds are 1 to LAST; PATTERN: only
 # bugs whose text matches it. No file of the tree is changed: the script puts a bug into a copy, OUT/mutant.c, and builds
-# OUT/mutant.so from it. For bugs whose text begins with "guest:" only scenarios with a guest run.
+# OUT/mutant.so from it. For bugs whose text begins with "guest:" only scenarios with a guest run; for "rbd:" and "nbd:" only those
+# with this backend, with the seeds 1 to 5 * LAST.
 # PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot
 # be applied or does not compile.
 kind=""

@@ -20,7 +20,7 @@
 struct connection;
 
 struct operation {
-	struct operation *next; /* by due_ns, and operations of the same time by number */
+	struct operation *next; /* by due_ns */
 	uint64_t number, due_ns, offset;
 	size_t bytes;
 	uint8_t *data;                 /* of a write, and of a read from its execution on */
@@ -79,9 +79,10 @@ static void insert(struct operation *op)
 		at = &(*at)->next;
 	op->next = *at;
 	*at = op;
+	sim_wake_at(op->due_ns);
 }
 
-/* Calls `choose` for each pending operation; it sets its new time, or SIM_NEVER to drop it. */
+/* Set the time of each pending operation to the result of `choose`; SIM_NEVER drops it. */
 static void reschedule(uint64_t (*choose)(const struct operation *op, const void *arg),
 		       const void *arg)
 {
@@ -118,6 +119,8 @@ static bool has_stalled(const struct operation *op)
 static uint64_t after_stall(const struct operation *op, const void *none)
 {
 	(void)none;
+	if (faults.kind == SIM_NBD && !op->connection)
+		return op->due_ns;
 	return op->due_ns < stalled_until && has_stalled(op)
 		       ? stalled_until + sim_draw64() % (faults.slowest_ns + 1)
 		       : op->due_ns;
@@ -189,26 +192,32 @@ static void change(struct sim_inode *inode, const struct operation *op)
 	sim_inode_sync(inode, &all, false);
 }
 
+static bool changes_store(enum sim_remote_op op)
+{
+	return op == SIM_REMOTE_WRITE || op == SIM_REMOTE_ZERO || op == SIM_REMOTE_DISCARD;
+}
+
 static int execute(struct operation *op)
 {
 	struct sim_inode *inode = clients[op->client].inode;
 	uint64_t size = inode->layers[SIM_SEEN].size;
+	bool fails;
 
 	if (op->fenced)
 		return -ESHUTDOWN;
 	if (removed_until > sim_now())
 		return -ENOENT;
-	if (one_in(faults.fails_one_in))
-		return -EIO;
 	apply_fences(op);
-	if (op->op == SIM_REMOTE_FLUSH)
-		return 0;
 	if (op->offset + op->bytes > size)
 		return -EINVAL;
-	if (op->op != SIM_REMOTE_READ) {
+	/* an operation that fails can have an effect */
+	fails = one_in(faults.fails_one_in);
+	if (changes_store(op->op) && (!fails || sim_draw(2) == 0))
 		change(inode, op);
+	if (fails)
+		return -EIO;
+	if (op->op != SIM_REMOTE_READ)
 		return 0;
-	}
 	op->data = sim_host_alloc(op->bytes);
 	sim_inode_read(inode, op->offset, op->data, op->bytes);
 	return 0;
@@ -279,14 +288,8 @@ static uint32_t *owner_of(const struct sim_inode *inode)
 static void connection_close(struct sim_file *file)
 {
 	struct connection *c = (struct connection *)file, **at = &connections;
-	const struct operation *op;
 
 	sim_remote_settle();
-	for (op = pending; op && op->connection != c; op = op->next)
-		;
-	/* a client with operations in flight does not return the lock */
-	if (!op && *owner_of(c->inode) == c->client)
-		*owner_of(c->inode) = 0;
 	leave(c);
 	while (*at != c)
 		at = &(*at)->next;
@@ -477,6 +480,14 @@ void sim_remote_update(int fd)
 	clients[find(fd)->client].epoch = epoch;
 }
 
+void sim_remote_unlock(int fd)
+{
+	const struct connection *c = find(fd);
+
+	if (*owner_of(c->inode) == c->client && clients[c->client].fenced_at == 0)
+		*owner_of(c->inode) = 0;
+}
+
 uint32_t sim_remote_lock(int fd)
 {
 	struct connection *c = find(fd), *other;
@@ -506,6 +517,10 @@ void sim_remote_begin(const struct sim_remote_faults *f)
 	}
 	last_number = stalled_until = refused_until = removed_until = 0;
 	last_client = epoch = 0;
+	stalled_part = SIM_REMOTE_PARTS;
+	memset(clients, 0, sizeof(clients));
+	if (connections)
+		sim_fail("a connection to a storage server has outlived its run");
 	memset(owners, 0, sizeof(owners));
 	memset(locks, 0, sizeof(locks));
 }

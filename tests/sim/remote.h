@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 
 #define SIM_REMOTE_LATE_NS 20000000u
-#define SIM_REMOTE_FAST_NS 320000u /* operations that are never slower count as fast */
+#define SIM_REMOTE_FAST_NS 320000u /* an operation is fast if it takes at most this long */
 #define SIM_REMOTE_PIECES 16       /* most pieces of the data of an operation */
 
 enum sim_remote_kind { SIM_NO_REMOTE, SIM_RBD, SIM_NBD };
@@ -73,6 +73,8 @@ uint32_t sim_remote_client(int fd);
 void sim_remote_fence(uint32_t client);
 /* SIM_RBD only: get the newest map. A client has the map that was the newest when it connected. */
 void sim_remote_update(int fd);
+/* SIM_RBD only: return the lock, if this client has it and is not fenced. */
+void sim_remote_unlock(int fd);
 /*
  * SIM_RBD only: get the exclusive lock of the store. A client that has it and has ended is fenced;
  * then the caller has the map with this fence. Returns 0, or the client that has the lock and runs.

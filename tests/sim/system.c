@@ -368,7 +368,7 @@ static int run_one(uint64_t seed, bool small)
 static int usage(void)
 {
 	fputs("usage: system --image FILE [doca] FIRST-LAST [-j WORKERS] [--state FILE] [--first]\n"
-	      "                             [--guests] [--rbd] [--nbd]\n"
+	      "                             [--guests] [--rbd | --nbd]\n"
 	      "       system --image FILE [doca] --seed N [-v] [--shrink] [--limit OPTIONS]\n",
 	      sim_out);
 	return 2;

@@ -232,6 +232,18 @@ static void draw_remote_fault(struct sim_scenario *s)
 				   : (uint64_t)(50000u << sim_draw(14))};
 }
 
+/* Let the targets stop while operations of `rbd` time out. */
+static void draw_stop_in_stall(struct sim_scenario *s)
+{
+	const struct sim_fault *stall = &s->faults[s->n_faults - 1];
+
+	s->faults[s->n_faults++] = (struct sim_fault){
+		.kind = sim_draw(3) == 0 ? SIM_KILL_TARGET : SIM_STOP_TARGET,
+		.client = sim_draw(s->topology.n_targets),
+		.at_ns = stall->at_ns + OSD_OP_TIMEOUT_S * 1000000000ull + sim_draw(100000000),
+		.down_ns = 1000000u + sim_draw(40000000)};
+}
+
 void sim_topology_draw_remote(struct sim_scenario *s)
 {
 	struct sim_remote_faults *remote = &s->remote;
@@ -252,8 +264,11 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 		remote->silent_one_in = 16u << sim_draw(6);
 	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
 		remote->garbled_one_in = 16u << sim_draw(6);
-	for (uint32_t n = sim_draw(4); n > 0 && s->n_faults < SIM_FAULTS; n--)
+	for (uint32_t n = sim_draw(4); n > 0 && s->n_faults + 2 <= SIM_FAULTS; n--) {
 		draw_remote_fault(s);
+		if (s->faults[s->n_faults - 1].kind == SIM_STALL_REMOTE && sim_draw(2) == 0)
+			draw_stop_in_stall(s);
+	}
 }
 
 void sim_topology_draw_legs(struct sim_scenario *s)
