@@ -24,6 +24,10 @@
 
 /* longest time from the failure of an IO until the target has fenced its client for it */
 #define FENCE_MS 10000
+/* an IO that a stopped service does not answer can have begun so long before the stop */
+#define STALL_EARLY_MS 500
+/* longest time from a reply that is too short until its read has failed */
+#define SHORT_MS 3000
 
 enum op { OP_READ, OP_SETTLE, OP_WRITE, OP_ZEROES, OP_DISCARD, OP_FLUSH, OP_STRAY };
 
@@ -156,15 +160,27 @@ static void settle(const struct slot *s)
 	atomic_fetch_add(&self->dropped, 1);
 }
 
-/* Another volume is in the place of the volume at the moment: sessions can end. */
+/* Another volume is in the place of the volume at the moment, so that sessions can end. */
 static int is_replaced(void)
 {
-	return atomic_load(&journal->exchanged) || atomic_load(&journal->rejecting);
+	return atomic_load(&journal->exchanged) ||
+	       atomic_load(&journal->rejecting) == SOAK_REJECTS_SESSIONS;
 }
 
 static int session_lost(int result)
 {
 	return result == -ENOTCONN || result == -EOWNERDEAD || result == -ESTALE;
+}
+
+/* The target can have fenced its client: an IO can have timed out, also one of a killed client. */
+static int may_be_fenced(uint64_t now)
+{
+	const uint64_t stalled = atomic_load(&journal->stalled);
+
+	if (!journal->target_fences)
+		return 0;
+	return (stalled && now + STALL_EARLY_MS >= stalled + journal->io_error_ms) ||
+	       now < atomic_load(&journal->timed_out_at) + FENCE_MS;
 }
 
 /*
@@ -176,16 +192,16 @@ static int may_fail(const struct slot *s)
 {
 	const uint64_t now = soak_ms();
 
-	if (atomic_load(&journal->rejecting))
+	if (atomic_load(&journal->rejecting) == SOAK_REJECTS_IO)
 		return 1;
 	if (journal->io_error_ms && now - s->since >= journal->io_error_ms) {
 		atomic_store(&journal->timed_out_at, now);
 		return 1;
 	}
-	if (journal->target_fences && (atomic_load(&journal->stalled) ||
-				       now < atomic_load(&journal->timed_out_at) + FENCE_MS))
+	if (may_be_fenced(now))
 		return 1;
 	return (s->op == OP_READ || s->op == OP_SETTLE) &&
+	       now < atomic_load(&journal->short_at) + SHORT_MS &&
 	       atomic_fetch_add(&journal->short_reads, 1) <
 		       atomic_load(&journal->lies[SOAK_LIE_SHORT]);
 }

@@ -14,6 +14,8 @@
 
 #include "soak/driver.h"
 
+#define ANOTHER_EXPORT "another export after a reconnect"
+#define ANOTHER_VOLUME "the targets are another volume (uuid="
 #define BYTES ((off_t)SOAK_BLOCKS * SOAK_BLOCK)
 
 static int has(const struct driver *d, enum child_kind service)
@@ -120,22 +122,34 @@ static int exchange_target(struct driver *d, const struct round *r)
 }
 
 static uint64_t before[SOAK_CLIENTS];
+static unsigned rejections;
 
 static int all_rejected(struct driver *d)
 {
+	static uint64_t next;
+
 	for (unsigned i = 0; i < SOAK_CLIENTS; i++)
 		if (atomic_load(&d->journal->clients[i].io_errors) == before[i])
 			return 0;
-	return 1;
+	if (soak_ms() < next)
+		return 0;
+	next = soak_ms() + 50;
+	return log_count(d, CHILD_TARGET, ANOTHER_EXPORT) > rejections;
 }
 
-/* The NBD server starts with an export of another size, while the target runs. */
+/*
+ * The NBD server starts with an export of another size, while the target runs. The relay breaks no
+ * replies meanwhile: their IO could fail with EIO, too.
+ */
 static int exchange_export(struct driver *d)
 {
+	const uint32_t lies_on = atomic_load(&d->journal->lies_on);
 	struct exchange x;
 
 	choose(d, &x);
-	atomic_store(&d->journal->rejecting, 1);
+	rejections = log_count(d, CHILD_TARGET, ANOTHER_EXPORT);
+	atomic_store(&d->journal->lies_on, 0);
+	atomic_store(&d->journal->rejecting, SOAK_REJECTS_IO);
 	child_kill(d, &d->children[NBDKIT], -1);
 	if (store_exchange(d, &x) || service_start(d))
 		return -1;
@@ -149,11 +163,10 @@ static int exchange_export(struct driver *d)
 	if (store_return(d, &x) || service_start(d) || progress(d))
 		return -1;
 	atomic_store(&d->journal->rejecting, 0);
+	atomic_store(&d->journal->lies_on, lies_on);
 	d->rejected_sizes++;
 	return progress(d);
 }
-
-static unsigned rejections;
 
 static int is_rejected(struct driver *d)
 {
@@ -162,7 +175,7 @@ static int is_rejected(struct driver *d)
 	if (soak_ms() < next)
 		return 0;
 	next = soak_ms() + 50;
-	return log_count(d, CHILD_GATEWAY, "(uuid=") > rejections;
+	return log_count(d, CHILD_GATEWAY, ANOTHER_VOLUME) > rejections;
 }
 
 /* The gateways name the UUID of the volume, and reject each session of another one. */
@@ -180,8 +193,8 @@ static int exchange_legs(struct driver *d, struct round *r)
 		child_kill(d, &d->children[i], 0);
 	if (progress(d))
 		return -1;
-	rejections = log_count(d, CHILD_GATEWAY, "(uuid=");
-	atomic_store(&d->journal->rejecting, 1);
+	rejections = log_count(d, CHILD_GATEWAY, ANOTHER_VOLUME);
+	atomic_store(&d->journal->rejecting, SOAK_REJECTS_SESSIONS);
 	if (end_targets(d) || store_exchange(d, &x) || start_targets(d) ||
 	    wait_for(d, is_rejected, "wait for the rejection of another leg") ||
 	    wait_ms(d, draw(d, 500)) || end_targets(d) || store_return(d, &x) || start_targets(d) ||

@@ -17,7 +17,7 @@
 #include "soak/driver.h"
 
 #define GATEWAYS (CLIENT - GATEWAY)
-#define FRONT "03%3A00.0" /* the directory of the device `front`, see rounds.c */
+#define FRONT "03%3A00.0" /* the directory of the device `front`, see conf.c */
 
 static int point(struct driver *d, unsigned client, unsigned gateway)
 {

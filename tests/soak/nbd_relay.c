@@ -71,9 +71,20 @@ static void on_term(int sig)
 	_exit(0);
 }
 
+/* A signal that stops the relay ends recv() early, in spite of MSG_WAITALL. */
 static int receive(int fd, void *data, size_t n)
 {
-	return n == 0 || recv(fd, data, n, MSG_WAITALL) == (ssize_t)n ? 0 : -1;
+	char *at = data;
+	ssize_t rc;
+
+	for (; n; n -= (size_t)rc, at += rc) {
+		do
+			rc = recv(fd, at, n, MSG_WAITALL);
+		while (rc < 0 && errno == EINTR);
+		if (rc <= 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int transmit(int fd, const void *data, size_t n)
@@ -221,6 +232,8 @@ static unsigned choose(struct connection *c, const struct reply *r)
 		draw_lie();
 	}
 	pthread_mutex_unlock(&lock);
+	if (lie == SOAK_LIE_SHORT)
+		atomic_store(&journal->short_at, soak_ms());
 	if (lie != SOAK_LIES)
 		atomic_fetch_add(&journal->lies[lie], 1);
 	return lie;

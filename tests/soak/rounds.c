@@ -295,11 +295,8 @@ static void choose(struct driver *d, struct round *r, enum round_kind kind)
 	r->victims = victims[kind];
 	r->uuid = 0;
 	stall_choose(d, r, !!(r->victims & 1u << CHILD_TARGET));
-	/* with --near: in an emulated machine, the registration of memory takes seconds */
-	if (d->options.near) {
-		r->io_timeout = r->io_timeout < 5000 ? 5000 : r->io_timeout;
+	if (d->options.near) /* see stall_choose() */
 		r->heartbeat *= 5;
-	}
 }
 
 static void use_store(struct driver *d, int own)

@@ -7,12 +7,14 @@
  * The cluster runs before the driver starts (rbd.sh), without the OSD number OSD_ID. The driver
  * runs that OSD, so that it can kill it. The other OSDs of the cluster have all data meanwhile.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "soak/driver.h"
@@ -170,12 +172,16 @@ static void osd_backend(const struct driver *d, const struct round *r, FILE *f)
 		fprintf(f, " uuid = \"6d1f1c1e-0000-4000-8000-000000000001\";");
 }
 
-/* Run the program rbd with these arguments, which contain no quotes. Returns its success. */
-__attribute__((format(printf, 2, 3))) static int rbd_succeeds(struct driver *d, const char *format,
-							      ...)
+/*
+ * Run the program rbd with these arguments, which contain no quotes. Returns its exit status: 0, or
+ * an errno; 124: it took too long; -1: it was killed.
+ */
+__attribute__((format(printf, 2, 3))) static int rbd_status(struct driver *d, const char *format,
+							    ...)
 {
 	char arguments[384], command[768];
 	va_list args;
+	int rc;
 
 	va_start(args, format);
 	vsnprintf(arguments, sizeof(arguments), format, args);
@@ -183,13 +189,14 @@ __attribute__((format(printf, 2, 3))) static int rbd_succeeds(struct driver *d, 
 	snprintf(command, sizeof(command),
 		 "timeout 60 rbd -c '%s/ceph.conf' %s >>'%s/rbd.log' 2>&1", cluster(), arguments,
 		 d->dir);
-	return system(command) == 0;
+	rc = system(command);
+	return rc != -1 && WIFEXITED(rc) ? WEXITSTATUS(rc) : -1;
 }
 
 /* Run it with these arguments, and the name of the image, and what follows it. */
 static int rbd(struct driver *d, const char *arguments, const char *after)
 {
-	if (rbd_succeeds(d, "%s %s %s", arguments, image(), after))
+	if (!rbd_status(d, "%s %s %s", arguments, image(), after))
 		return 0;
 	soak_report(d->journal, SOAK_DIED, "failed: rbd %s %s %s", arguments, image(), after);
 	return -1;
@@ -247,12 +254,20 @@ static int image_return(struct driver *d, const char *path)
 static int image_delete(struct driver *d)
 {
 	const int unserved = !strcmp(d->options.bug, "unserved");
+	int status;
 
-	if (unserved && !rbd_succeeds(d, "create --size 1M %s.unserved", image()))
+	if (unserved && rbd_status(d, "create --size 1M %s.unserved", image()))
 		return -1;
-	if (rbd_succeeds(d, "rm --no-progress %s%s", image(), unserved ? ".unserved" : "")) {
+	status = rbd_status(d, "rm --no-progress %s%s", image(), unserved ? ".unserved" : "");
+	if (!status) {
 		soak_report(d->journal, SOAK_STATUS,
 			    "the image was deleted while the target served it");
+		return -1;
+	}
+	if (status != EBUSY) {
+		soak_report(d->journal, SOAK_STATUS,
+			    "rbd rm failed, but not because the image is in use (status=%d)",
+			    status);
 		return -1;
 	}
 	d->kept_images++;

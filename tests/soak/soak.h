@@ -81,6 +81,9 @@ struct soak_block {
 	_Atomic uint32_t kills; /* number of killed targets when the last write was submitted */
 };
 
+/* What a server does while another volume is behind it. */
+enum { SOAK_REJECTS_IO = 1, SOAK_REJECTS_SESSIONS = 2 };
+
 enum soak_command { SOAK_RUN, SOAK_PAUSE };
 enum soak_state {
 	SOAK_OPENING,
@@ -128,7 +131,7 @@ struct soak_journal {
 	 * an IO has timed out, which can be an IO of a client that was killed.
 	 */
 	uint32_t target_fences;
-	_Atomic uint32_t stalled;      /* the driver has stopped the service */
+	_Atomic uint64_t stalled;      /* ms: when the driver stopped the service; 0: it runs */
 	_Atomic uint64_t timed_out_at; /* ms: last failure of an IO of that age */
 	/* time in which a write can take effect that has failed with EIO, ms; 0: it cannot */
 	uint32_t late_ms;
@@ -138,13 +141,14 @@ struct soak_journal {
 	_Atomic uint32_t store; /* index of the store in use */
 	/* sessions end with ESTALE: another volume has the name, or memory was lost */
 	_Atomic uint32_t exchanged;
-	/* another volume is behind the server, which must reject all IO or all sessions */
+	/* another volume is behind the server: 0, SOAK_REJECTS_IO, SOAK_REJECTS_SESSIONS */
 	_Atomic uint32_t rejecting;
 	_Atomic uint32_t target_kills;
 	_Atomic uint32_t lies_on;         /* nbd_relay breaks replies */
 	_Atomic uint64_t lies[SOAK_LIES]; /* number of broken replies */
 	/* reads that failed because of a reply that was too short */
 	_Atomic uint64_t short_reads;
+	_Atomic uint64_t short_at; /* ms: time of the last such reply */
 	_Atomic uint32_t n_records;
 	/* UUID of the volume of this store; all 0: not known yet */
 	uint8_t uuid[16];

@@ -20,6 +20,8 @@
 #define MARGIN_MS 1500
 #define FENCED "a new client serves the image"
 
+/* with --near: in an emulated machine, the registration of memory takes seconds */
+#define NEAR_TIMEOUT_MS 5000
 #define NBD_LIES_TIMEOUT_MS 3000
 #define NBD_LIES_QUIESCE_MS 1000
 #define NBD_STALLS_TIMEOUT_MS 2000
@@ -37,9 +39,10 @@ void stall_choose(struct driver *d, struct round *r, int kills_target)
 	/*
 	 * Clients wait for quiesce_time after each start of a target, and writes to the same blocks
 	 * wait after each loss of a connection. Where the server stalls, that is longer than the
-	 * deadline, so only few writes would succeed.
+	 * deadline, so only few writes would succeed. With --near, deadlines are longer than a
+	 * stop of the NBD server.
 	 */
-	r->stalls = (is_nbd || is_osd) && !kills_target;
+	r->stalls = (is_osd || (is_nbd && !d->options.near)) && !kills_target;
 	r->lies = is_nbd && !r->stalls;
 	r->quiesce_ms = 0;
 	r->op_timeout_s = is_osd && r->stalls ? OSD_TIMEOUT_S : 0;
@@ -47,8 +50,11 @@ void stall_choose(struct driver *d, struct round *r, int kills_target)
 	/* an IO that has no time until the service has started again would fail */
 	if (is_osd)
 		r->io_timeout = 20000;
-	if (is_nbd) {
+	if (is_nbd)
 		r->io_timeout = r->stalls ? NBD_STALLS_TIMEOUT_MS : NBD_LIES_TIMEOUT_MS;
+	if (d->options.near && r->io_timeout < NEAR_TIMEOUT_MS)
+		r->io_timeout = NEAR_TIMEOUT_MS;
+	if (is_nbd) {
 		r->quiesce_ms = r->stalls ? NBD_STOP_MAX_MS + MARGIN_MS : NBD_LIES_QUIESCE_MS;
 		d->journal->io_error_ms = r->io_timeout -
 					  (r->io_timeout / 8 < 500 ? r->io_timeout / 8 : 500) -
@@ -56,6 +62,8 @@ void stall_choose(struct driver *d, struct round *r, int kills_target)
 	}
 	d->journal->late_ms = r->quiesce_ms;
 	d->journal->target_fences = r->op_timeout_s != 0;
+	atomic_store(&d->journal->stalled, 0);
+	atomic_store(&d->journal->timed_out_at, 0);
 }
 
 static uint64_t lies_before;
@@ -108,7 +116,7 @@ int stall(struct driver *d)
 	if (d->options.verbose)
 		printf("%8llu stall %s for %u ms\n", (unsigned long long)(soak_ms() - d->began),
 		       c->name, ms);
-	atomic_store(&d->journal->stalled, 1);
+	atomic_store(&d->journal->stalled, soak_ms());
 	child_stop(d, c, ms);
 	/* a client ends while its writes are held up */
 	if (draw(d, 2)) {
