@@ -173,18 +173,23 @@ void child_term(struct driver *d, struct child *c, int restart_ms)
 
 static void reap(struct driver *d, struct child *c)
 {
-	int status, early;
+	int status, early, aborted;
 
 	if (!c->pid || waitpid(c->pid, &status, WNOHANG) != c->pid)
 		return;
 	/* SIGTERM arrived before the process had installed its handler */
 	early = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM &&
 		c->term_at < c->started + START_MS;
-	if (c->ending != SIGTERM || (status != 0 && !early))
+	/* an OSD of Ceph 16 can fail an assertion when it runs again: is_primary() */
+	aborted = c->kind == CHILD_OSD && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+	d->osd_aborts += (unsigned)aborted;
+	if (!aborted && (c->ending != SIGTERM || (status != 0 && !early)))
 		report_death(d, c, status);
 	c->pid = 0;
 	c->stopped = 0;
 	c->continue_at = c->term_at = 0;
+	if (aborted && !c->ending)
+		c->restart_at = soak_ms();
 }
 
 /*

@@ -96,6 +96,7 @@ struct driver {
 	 * delete the image that failed; volumes of another size, and legs, that were rejected
 	 */
 	uint64_t stalls, fences, kept_images, rejected_sizes, rejected_legs;
+	unsigned osd_aborts; /* OSDs that ended by SIGABRT, and started again */
 	uint64_t rounds, leak_checks, blocks_checked;
 	const volatile sig_atomic_t *interrupted;
 	uint64_t longest_wait, longest_at; /* longest wait_for(), and its begin, ms */

@@ -154,9 +154,9 @@ static void summarize(const struct driver *d)
 	       "anonymous-growth=%luKiB blocks-offline=%llu\n",
 	       N(sessions), N(flushes), N(timeouts), N(dropped), N(mixed), N(d->leak_checks),
 	       d->anon_growth, N(d->blocks_checked));
-	printf("soak: stalls=%llu io-errors=%llu fences=%llu kept-images=%llu rejected: sizes=%llu legs=%llu; lies:",
-	       N(d->stalls), N(io_errors), N(d->fences), N(d->kept_images), N(d->rejected_sizes),
-	       N(d->rejected_legs));
+	printf("soak: stalls=%llu io-errors=%llu fences=%llu kept-images=%llu aborted-osds=%u rejected: sizes=%llu legs=%llu; lies:",
+	       N(d->stalls), N(io_errors), N(d->fences), N(d->kept_images), d->osd_aborts,
+	       N(d->rejected_sizes), N(d->rejected_legs));
 	for (unsigned i = 0; i < SOAK_LIES; i++)
 		printf(" %s=%llu", soak_lies[i], N(atomic_load(&d->journal->lies[i])));
 	printf("\n");
