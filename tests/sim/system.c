@@ -71,7 +71,7 @@ static double seconds(void)
 
 static void run_seed(uint64_t seed, const struct sim_limits *less, struct sim_outcome *outcome)
 {
-	struct sim_scenario scenario;
+	static struct sim_scenario scenario; /* at the same address in each run */
 
 	if (doca) {
 		sim_doca_run(seed, less, outcome);
