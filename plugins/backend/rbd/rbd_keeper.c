@@ -25,16 +25,7 @@ static void set_state(struct rbd_store *store, int state)
 	wake_lanes(store);
 }
 
-static int must_end(struct rbd_store *store)
-{
-	int end;
-
-	pthread_mutex_lock(&store->mutex);
-	end = store->must_end;
-	pthread_mutex_unlock(&store->mutex);
-	return end;
-}
-
+/* Sleep, also if the store closes. */
 static void keeper_sleep(long ns)
 {
 	struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
@@ -126,9 +117,10 @@ static int open_new(struct rbd_store *store, struct rbd_client *new, int quiet)
 }
 
 /*
- * A store that closes first adds its old client to the blocklist, also if that takes long: when
- * this client closes the image, it returns the lock, so that no other client would fence it. If the
- * process is killed meanwhile, the lock stays, and the next client fences this one.
+ * A store that closes first adds its old client to the blocklist, also if that takes long.
+ * Otherwise the old client would return the lock when it closes the image, and no other client
+ * would fence it. If the process is killed meanwhile, the lock stays, and the next client fences
+ * the old one.
  */
 static void fence(struct rbd_store *store)
 {
@@ -149,7 +141,7 @@ static void fence(struct rbd_store *store)
 			return;
 		}
 	rbd_client_close(&store->client);
-	if (must_end(store)) {
+	if (keeper_pause(store, 0)) {
 		rbd_client_close(&new);
 		return;
 	}
