@@ -13,8 +13,8 @@
 #include "disk.h"
 #include "image.h"
 
-#define LATE_MOST_NS \
-	1000000000u  /* SIM_RBD: an operation of a client that has ended takes as long */
+/* SIM_RBD: the longest time that the end of its client adds to an operation */
+#define LATE_MOST_NS 1000000000u
 #define CLIENTS 256u /* connections of a run */
 
 struct connection;
@@ -55,7 +55,6 @@ static struct client {
 } clients[CLIENTS];
 static uint32_t owners[2]; /* of the lock, by the volumes in `locks` */
 static struct sim_inode *locks[2];
-
 static uint32_t stalled_part; /* SIM_REMOTE_PARTS: all */
 
 static bool one_in(uint32_t n)

@@ -710,11 +710,20 @@ static uint32_t calm_volumes(const struct sim_scenario *s)
 	return calm;
 }
 
+/*
+ * Whether the backend `nbd` can lose a connection. It then executes writes again, and its verifier
+ * changes.
+ */
+static bool can_lose_server(const struct sim_scenario *s)
+{
+	return s->remote.kind == SIM_NBD && (s->n_faults != 0 || !sim_scenario_is_smooth(s));
+}
+
 /* Whether a session can meet another volume, or a volume with another verifier. */
 static bool volumes_can_change(const struct sim_scenario *s)
 {
 	if (s->topology.exchanges || s->topology.memory || s->disk.sync_fails_one_in != 0 ||
-	    s->disk.write_fails_one_in != 0 || s->remote.kind == SIM_NBD)
+	    s->disk.write_fails_one_in != 0 || can_lose_server(s))
 		return true;
 	for (uint32_t i = 0; i < s->n_faults; i++)
 		if (s->faults[i].kind == SIM_POWER_CUT || s->faults[i].kind == SIM_BLACKOUT)
@@ -747,7 +756,7 @@ void sim_scenario_run(const struct sim_scenario *s, struct sim_outcome *outcome)
 	calm_at = s->topology.guest ? GUEST_CALM_NS : SIM_NEVER;
 	sim_disk_begin(&s->disk);
 	sim_remote_begin(&s->remote);
-	sim_judge_begin(s->resume || s->remote.kind == SIM_NBD, s->topology.spans,
+	sim_judge_begin(s->resume || can_lose_server(s), s->topology.spans,
 			s->topology.guest ? 1 : 0);
 	sim_topology_files(s);
 	memset(slots, 0, sizeof(slots));
