@@ -164,7 +164,6 @@ static void watch(struct server_waiter *w, uint32_t before)
 		gantry_queue_poll(q->queue);
 	}
 	q->watched = 0;
-	wake_first(q, &q->sleeping);
 }
 
 void server_wait(struct server_waiter *w)
@@ -186,4 +185,10 @@ void server_wait(struct server_waiter *w)
 			sleep_in(&w->queue->sleeping, w);
 		else
 			watch(w, before);
+	/*
+	 * The thread that is woken becomes the watcher, unless its IO completes before it runs.
+	 * Then it gets here, too, and wakes the next one.
+	 */
+	if (!w->queue->watched)
+		wake_first(w->queue, &w->queue->sleeping);
 }

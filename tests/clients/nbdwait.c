@@ -12,6 +12,7 @@ static struct server_queue queue;
 static struct server_waiter first, second;
 static uint32_t n_inflight;
 static pthread_t thread;
+static struct server_waiter *completes; /* the next poll completes an IO of this thread */
 
 int gantry_queue_open(struct gantry_volume *volume, struct gantry_queue **queue_p)
 {
@@ -28,8 +29,13 @@ int gantry_queue_close(struct gantry_queue **queue_p)
 
 int gantry_queue_poll(struct gantry_queue *q)
 {
+	struct server_waiter *w = completes;
+
 	(void)q;
-	return 0;
+	completes = NULL;
+	if (w)
+		server_completed(w);
+	return w != NULL;
 }
 
 int gantry_queue_fd(const struct gantry_queue *q)
@@ -58,6 +64,7 @@ void setUp(void)
 	sem_init(&first.wake, 0, 0);
 	sem_init(&second.wake, 0, 0);
 	n_inflight = 0;
+	completes = NULL;
 }
 
 void tearDown(void)
@@ -78,7 +85,7 @@ static void thread_does_not_sleep_for_queue_space_when_nothing_is_in_flight(void
 	TEST_ASSERT_EQUAL_INT(0, first.asleep);
 }
 
-static void *wait_for_room(void *arg)
+static void *wait_in_queue(void *arg)
 {
 	server_enter(&queue);
 	server_wait(arg);
@@ -99,7 +106,7 @@ static int is_asleep(void)
 static void completion_wakes_the_thread_that_waits_for_queue_space(void)
 {
 	first.inflight = n_inflight = 1;
-	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, wait_for_room, &second));
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, wait_in_queue, &second));
 	while (!is_asleep())
 		sched_yield();
 	server_enter(&queue);
@@ -110,10 +117,32 @@ static void completion_wakes_the_thread_that_waits_for_queue_space(void)
 	TEST_ASSERT_EQUAL_UINT(0, first.inflight);
 }
 
+/*
+ * The watcher has left, and the thread that it has woken leaves without watching, because its own
+ * IO has completed meanwhile. It wakes the next thread, which polls from then on.
+ */
+static void thread_that_leaves_wakes_the_next_watcher(void)
+{
+	first.inflight = second.inflight = n_inflight = 1;
+	queue.watched = 1;
+	TEST_ASSERT_EQUAL_INT(0, pthread_create(&thread, NULL, wait_in_queue, &second));
+	while (!is_asleep())
+		sched_yield();
+	server_enter(&queue);
+	queue.watched = 0;
+	completes = &first;
+	server_wait(&first);
+	completes = &second;
+	server_leave(&queue);
+	TEST_ASSERT_EQUAL_INT(0, pthread_join(thread, NULL));
+	TEST_ASSERT_EQUAL_UINT(0, second.inflight);
+}
+
 int main(void)
 {
 	UNITY_BEGIN();
 	RUN_TEST(thread_does_not_sleep_for_queue_space_when_nothing_is_in_flight);
 	RUN_TEST(completion_wakes_the_thread_that_waits_for_queue_space);
+	RUN_TEST(thread_that_leaves_wakes_the_next_watcher);
 	return UNITY_END();
 }
