@@ -14,13 +14,13 @@
  * Growth of anonymous memory that does not count as a leak, KiB. File-backed pages are not
  * counted, because clients fault in regions over time. The allocator keeps some freed
  * memory: 0.5 MiB were measured. The address sanitizer keeps more, for quarantine_size_mb=8 and its
- * own tables: 8.5 MiB were measured.
+ * own tables: 16.4 MiB were measured in a target with the backend nbd, whose handles are large.
  */
 #if defined(__SANITIZE_ADDRESS__)
-#define ANON_TOLERANCE (16u << 10)
+#define ANON_TOLERANCE (32u << 10)
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define ANON_TOLERANCE (16u << 10)
+#define ANON_TOLERANCE (32u << 10)
 #endif
 #endif
 #ifndef ANON_TOLERANCE
