@@ -95,9 +95,9 @@ static inline mode_t sim_inode_type(const struct sim_inode *inode)
 
 /* The changes that a sync covers. */
 struct sim_cover {
-	uint64_t last_number; /* the newest covered change */
-	uint64_t from, to;    /* range of the covered data */
-	bool data_only;       /* the sync covers no attributes and no permissions */
+	uint64_t first_number, last_number; /* the oldest and the newest covered change */
+	uint64_t from, to;                  /* range of the covered data */
+	bool data_only;                     /* the sync covers no attributes and no permissions */
 };
 
 /* -- os_inode.c -- */
@@ -150,6 +150,8 @@ uint64_t sim_names_number(void);
 void sim_names_sync(const struct sim_inode *dir, uint64_t last_number);
 
 void sim_inodes_clear(void);
+/* Apply a power cut to the contents of one inode. */
+void sim_inode_cut(struct sim_inode *inode);
 /*
  * Apply a power cut to all inodes. whole: see sim_disk_power_cut(). journals: of the changes of
  * names that are not synced, the power cut loses only a drawn number of the newest; false: it keeps

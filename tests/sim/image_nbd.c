@@ -9,8 +9,8 @@
  *     - the socket takes no data: a command waits until a call of nbd_aio_notify_write()
  *     - sending fails, because the connection is lost
  *     - the end of a connection is found at the start of a reply (CLOSED), or within one (DEAD)
- *     - a read has several chunks, in any order; a list of extents is incomplete, and its lengths
- *       are no multiples of the block size
+ *     - a read has several chunks, in any order, or lacks a part of its data
+ *     - a list of extents is incomplete, and its lengths are no multiples of the block size
  *
  * Uses of a handle that libnbd does not survive fail the run: a call from a callback, and a command
  * that is retired in the call that submits it.
@@ -40,7 +40,8 @@ struct command {
 	struct command *next;
 	uint64_t number; /* of the operation */
 	enum sim_remote_op op;
-	bool wants_extents; /* the operation is a flush, whose reply has extents */
+	bool fua;
+	bool wants_extents; /* the reply has extents */
 	uint8_t *data;
 	uint64_t offset;
 	size_t count;
@@ -56,7 +57,8 @@ struct nbd_handle {
 	bool running;       /* a function of libnbd has locked the handle */
 	bool disconnecting; /* nbd_aio_disconnect() was called */
 	bool initializes;   /* reads clear their buffers first */
-	uint32_t steps;     /* notifications until the handle is ready */
+	bool greeted;       /* by the server */
+	uint32_t steps;     /* notifications after the greeting until the handle is ready */
 	uint64_t size;
 	int64_t cookie;            /* of the last command */
 	char *context;             /* set by nbd_add_meta_context() */
@@ -173,7 +175,8 @@ static void call_chunk(struct command *cmd, size_t from, size_t n, unsigned stat
 		cmd->error = error ? error : EPROTO;
 }
 
-static void reply_read(struct command *cmd)
+/* `lacks`: there is no chunk for the data at the end, or for any data. */
+static void reply_read(struct command *cmd, bool lacks)
 {
 	size_t from = 0, to = cmd->count;
 
@@ -182,6 +185,8 @@ static void reply_read(struct command *cmd)
 			call_chunk(cmd, 0, 0, LIBNBD_READ_ERROR);
 		return;
 	}
+	if (lacks)
+		to = sim_draw(2) == 0 ? 0 : sim_draw((uint32_t)cmd->count);
 	for (uint32_t i = 1; from < to; i++) {
 		size_t n = to - from;
 
@@ -250,7 +255,7 @@ static int reply_extents(struct nbd_handle *h, struct command *cmd)
 }
 
 /* Process the reply to an operation. Returns the result of the call that processes it. */
-static int reply(struct nbd_handle *h, uint64_t number, int error)
+static int reply(struct nbd_handle *h, uint64_t number, int result)
 {
 	struct command **at = &h->in_flight, *cmd;
 
@@ -259,9 +264,9 @@ static int reply(struct nbd_handle *h, uint64_t number, int error)
 	cmd = *at;
 	if (!cmd)
 		sim_fail("a reply to an operation that the double of libnbd did not submit");
-	cmd->error = error;
+	cmd->error = result < 0 ? -result : 0;
 	if (cmd->op == SIM_REMOTE_READ)
-		reply_read(cmd);
+		reply_read(cmd, result == SIM_REMOTE_SHORT);
 	else if (cmd->wants_extents && reply_extents(h, cmd) != 0)
 		return end(h, DEAD);
 	*at = cmd->next;
@@ -276,7 +281,7 @@ static int receive(struct nbd_handle *h)
 
 	switch (sim_remote_event(h->fd, &number, &result)) {
 	case SIM_REMOTE_DONE:
-		return reply(h, number, -result);
+		return reply(h, number, result);
 	case SIM_REMOTE_LOST:
 		if (sim_draw(2) == 0)
 			return end(h, CLOSED);
@@ -302,6 +307,13 @@ static int issue(struct nbd_handle *h)
 
 	while ((cmd = h->to_issue)) {
 		const struct iovec data = {cmd->data, cmd->count};
+		const struct sim_remote_request request = {
+			.op = cmd->op,
+			.fua = cmd->fua,
+			.offset = cmd->wants_extents ? 0 : cmd->offset,
+			.bytes = cmd->wants_extents ? 0 : cmd->count,
+			.data = &data,
+			.n = cmd->data ? 1 : 0};
 
 		if (sim_draw(4) == 0 && is_lost(h)) {
 			fail(EPIPE, "send: Broken pipe");
@@ -312,9 +324,7 @@ static int issue(struct nbd_handle *h)
 		h->to_issue = cmd->next;
 		cmd->next = h->in_flight;
 		h->in_flight = cmd;
-		cmd->number = sim_remote_submit(
-			h->fd, cmd->op, cmd->wants_extents ? 0 : cmd->offset,
-			cmd->wants_extents ? 0 : cmd->count, &data, cmd->data ? 1 : 0);
+		cmd->number = sim_remote_submit(h->fd, &request);
 	}
 	return 0;
 }
@@ -322,8 +332,8 @@ static int issue(struct nbd_handle *h)
 /* Returns 0; -1: libnbd does not submit the command. */
 static int check(const struct nbd_handle *h, const struct command *cmd, uint32_t flags)
 {
-	const bool has_range = cmd->op != SIM_REMOTE_FLUSH || cmd->wants_extents;
-	const bool writes = cmd->op != SIM_REMOTE_READ && cmd->op != SIM_REMOTE_FLUSH;
+	const bool has_range = cmd->op != SIM_REMOTE_FLUSH;
+	const bool writes = cmd->op != SIM_REMOTE_READ && has_range && !cmd->wants_extents;
 
 	if (h->state != READY)
 		return fail(h->state == CREATED ? ENOTCONN : EINVAL, "invalid state");
@@ -363,6 +373,7 @@ static int64_t submit(struct nbd_handle *h, const struct command *wanted, uint32
 		return unlock(h, -1);
 	}
 	*cmd = *wanted;
+	cmd->fua = flags & LIBNBD_CMD_FLAG_FUA;
 	h->submitted = cmd;
 	append(&h->to_issue, cmd);
 	/* libnbd returns a cookie also if the call finds that the connection is lost */
@@ -433,7 +444,7 @@ int64_t nbd_aio_block_status(struct nbd_handle *h, uint64_t count, uint64_t offs
 			     nbd_extent_callback extent, nbd_completion_callback completion,
 			     uint32_t flags)
 {
-	const struct command cmd = {.op = SIM_REMOTE_FLUSH,
+	const struct command cmd = {.op = SIM_REMOTE_STATUS,
 				    .wants_extents = true,
 				    .count = count,
 				    .offset = offset,
@@ -459,12 +470,16 @@ int nbd_aio_disconnect(struct nbd_handle *h, uint32_t flags)
 /* One step of the handshake. */
 static int step(struct nbd_handle *h)
 {
+	const bool greeted = sim_remote_take_greeting(h->fd);
 	int64_t size = sim_remote_size(h->fd);
 
 	if (size < 0 || is_lost(h)) {
 		fail(0, "recv: server disconnected unexpectedly");
 		return end(h, DEAD);
 	}
+	if (!greeted)
+		return 0;
+	h->greeted = true;
 	if (h->steps > 1) {
 		h->steps--;
 		return 0;
@@ -537,7 +552,7 @@ int nbd_aio_get_fd(struct nbd_handle *h)
 unsigned nbd_aio_get_direction(struct nbd_handle *h)
 {
 	if (h->state == CONNECTING)
-		return LIBNBD_AIO_DIRECTION_BOTH;
+		return h->greeted ? LIBNBD_AIO_DIRECTION_BOTH : LIBNBD_AIO_DIRECTION_READ;
 	if (h->state != READY)
 		return 0;
 	return h->to_issue ? LIBNBD_AIO_DIRECTION_BOTH : LIBNBD_AIO_DIRECTION_READ;

@@ -155,7 +155,10 @@ static int submit(struct client *client, struct operation *op, enum sim_remote_o
 	struct operation **at = &client->in_flight;
 
 	pthread_mutex_lock(&client->lock);
-	op->number = sim_remote_submit(client->fd, kind, offset, bytes, data, n);
+	op->number = sim_remote_submit(
+		client->fd,
+		&(struct sim_remote_request){
+			.op = kind, .offset = offset, .bytes = bytes, .data = data, .n = n});
 	op->deadline_ns = sim_now() + client->timeout_ns;
 	op->success = kind == SIM_REMOTE_READ ? (int64_t)bytes : 0;
 	op->next = NULL;

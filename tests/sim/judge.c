@@ -404,6 +404,10 @@ static bool is_stable(const struct op *w, uint64_t cut)
 		return false;
 	if (w->kind == SIM_FUA || w->kind == SIM_ZERO_FUA)
 		return true;
+	/* a flush after an earlier cut does not cover what that cut has lost */
+	for (uint32_t i = 0; i < n_cuts; i++)
+		if (cuts[i].at > w->end && cuts[i].at < cut)
+			cut = cuts[i].at;
 	for (uint32_t i = 0; i < n_ops; i++)
 		if (ops[i].kind == SIM_FLUSH && is_acked(&ops[i]) && ops[i].session == w->session &&
 		    ops[i].begin > w->end && ops[i].end < cut)

@@ -8,7 +8,7 @@
 # BUILD: a configured tree; OUT: where tests/sim/Makefile has built the simulation; LAST: the seeds are 1 to LAST; PATTERN: only
 # bugs whose text matches it. No file of the tree is changed: the script puts a bug into a copy, OUT/mutant.c, and builds
 # OUT/mutant.so from it. For bugs whose text begins with "guest:" only scenarios with a guest run; for "rbd:" and "nbd:" only those
-# with this backend, with the seeds 1 to 5 * LAST.
+# with this backend, with the seeds 1 to 10 * LAST.
 # PAUSE=COMMAND in the environment runs COMMAND before each bug. Exit status 1: a bug is not found, cannot
 # be applied or does not compile.
 kind=""
@@ -34,8 +34,8 @@ while IFS=@ read -r file expression what; do
 		continue
 	fi
 	only="" to=$last
-	# one run of 24 has each of the backends rbd and nbd
-	case $what in guest:*) only=--guests ;; rbd:*) only=--rbd to=$((5 * last)) ;; nbd:*) only=--nbd to=$((5 * last)) ;; esac
+	# one run of 30 has each of the backends rbd and nbd
+	case $what in guest:*) only=--guests ;; rbd:*) only=--rbd to=$((10 * last)) ;; nbd:*) only=--nbd to=$((10 * last)) ;; esac
 	# a crash or hang of a worker counts as found, too
 	found=$("$out/system" --image "$out/mutant.so" $kind "1-$to" $only -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)

@@ -184,9 +184,11 @@ ssize_t sim_disk_write(struct sim_file *file, const void *from, size_t bytes, of
 	if (offset < 0 && f)
 		f->position = at + (uint64_t)n;
 	if ((flags & O_DSYNC) && inode->fs == SIM_FS_DISK) {
-		struct sim_cover cover = {inode->n_changes, at / SIM_PAGE * SIM_PAGE,
-					  (at + (uint64_t)n + SIM_PAGE - 1) / SIM_PAGE * SIM_PAGE,
-					  true};
+		struct sim_cover cover = {.last_number = inode->n_changes,
+					  .from = at / SIM_PAGE * SIM_PAGE,
+					  .to = (at + (uint64_t)n + SIM_PAGE - 1) / SIM_PAGE *
+						SIM_PAGE,
+					  .data_only = true};
 		int rc = sync_inode(inode, f, &cover);
 
 		return rc != 0 ? rc : n;
@@ -259,7 +261,8 @@ static int file_sync(struct sim_file *file, bool data_only)
 {
 	struct sim_disk_file *f = (struct sim_disk_file *)file;
 	struct sim_inode *inode = f->inode;
-	struct sim_cover cover = {inode->n_changes, 0, UINT64_MAX, data_only};
+	struct sim_cover cover = {
+		.last_number = inode->n_changes, .to = UINT64_MAX, .data_only = data_only};
 	uint64_t last_name = sim_names_number();
 	int rc;
 
@@ -494,7 +497,7 @@ bool sim_disk_names(const char *path, const char *but, char *text, size_t bytes)
 
 int sim_disk_put_attribute(const char *path, const char *name, const char *value)
 {
-	struct sim_cover all = {UINT64_MAX, 0, UINT64_MAX, false};
+	struct sim_cover all = {.last_number = UINT64_MAX, .to = UINT64_MAX};
 	struct sim_place place;
 	int rc = sim_path_find(AT_FDCWD, path, true, &place);
 

@@ -179,7 +179,7 @@ static void settle(struct sim_inode *inode)
 
 static bool covers(const struct sim_cover *cover, const struct sim_change *change)
 {
-	if (change->number > cover->last_number)
+	if (change->number > cover->last_number || change->number < cover->first_number)
 		return false;
 	if (!is_data(change))
 		return !cover->data_only;
@@ -571,7 +571,7 @@ static void cut_names(bool journals)
 	}
 }
 
-static void cut_inode(struct sim_inode *inode)
+void sim_inode_cut(struct sim_inode *inode)
 {
 	struct sim_contents *durable = &inode->layers[SIM_DURABLE];
 
@@ -619,7 +619,7 @@ void sim_inodes_cut(bool whole, bool journals)
 		cut_names(journals);
 	for (struct sim_inode *inode = inodes; inode; inode = inode->next) {
 		if (inode->fs == SIM_FS_DISK)
-			cut_inode(inode);
+			sim_inode_cut(inode);
 		for (int i = 0; whole && i < SIM_LAYERS; i++)
 			if (inode->fs == SIM_FS_DISK)
 				forget_sockets(&inode->layers[i]);

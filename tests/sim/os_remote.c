@@ -27,6 +27,8 @@ struct operation {
 	struct connection *connection; /* NULL: it has ended, or the operation is forgotten */
 	uint32_t client;
 	enum sim_remote_op op;
+	bool fua;
+	uint64_t covers; /* a flush covers the changes of its store up to this number */
 	int result;
 	bool fenced; /* fails when it is executed */
 	struct iovec piece[SIM_REMOTE_PIECES];
@@ -41,6 +43,7 @@ struct connection {
 	uint64_t size;          /* that the client knows */
 	uint32_t client;
 	bool lost;
+	bool greeted; /* the client has taken the greeting */
 };
 
 static struct sim_remote_faults faults;
@@ -179,7 +182,7 @@ static void apply_fences(const struct operation *by)
 
 static void change(struct sim_inode *inode, const struct operation *op)
 {
-	struct sim_cover all = {.from = 0, .to = UINT64_MAX};
+	struct sim_cover cover = {.first_number = inode->n_changes + 1, .to = UINT64_MAX};
 
 	if (op->op == SIM_REMOTE_WRITE)
 		sim_inode_write(inode, op->offset, op->data, op->bytes);
@@ -187,8 +190,16 @@ static void change(struct sim_inode *inode, const struct operation *op)
 		sim_inode_zero(inode, op->offset, op->bytes);
 	else
 		sim_inode_punch(inode, op->offset, op->bytes);
-	all.last_number = inode->n_changes;
-	sim_inode_sync(inode, &all, false);
+	cover.last_number = inode->n_changes;
+	if (faults.kind == SIM_RBD || op->fua)
+		sim_inode_sync(inode, &cover, false);
+}
+
+static void flush(struct sim_inode *inode, const struct operation *op)
+{
+	const struct sim_cover cover = {.last_number = op->covers, .to = UINT64_MAX};
+
+	sim_inode_sync(inode, &cover, false);
 }
 
 static bool changes_store(enum sim_remote_op op)
@@ -215,11 +226,13 @@ static int execute(struct operation *op)
 		change(inode, op);
 	if (fails)
 		return -EIO;
+	if (op->op == SIM_REMOTE_FLUSH)
+		flush(inode, op);
 	if (op->op != SIM_REMOTE_READ)
 		return 0;
 	op->data = sim_host_alloc(op->bytes);
 	sim_inode_read(inode, op->offset, op->data, op->bytes);
-	return 0;
+	return one_in(faults.short_one_in) ? SIM_REMOTE_SHORT : 0;
 }
 
 /* Pass the reply to the connection. */
@@ -266,6 +279,12 @@ static uint32_t connection_poll(struct sim_file *file)
 		return POLLIN | POLLOUT | POLLHUP;
 	if (c->done || (faults.kind == SIM_RBD && c->size != c->inode->layers[SIM_SEEN].size))
 		return POLLIN | POLLOUT;
+	if (faults.kind == SIM_NBD && !c->greeted) {
+		if (stalled_until <= sim_now())
+			return POLLIN | POLLOUT;
+		sim_wake_at(stalled_until);
+		return POLLOUT;
+	}
 	if (pending)
 		sim_wake_at(pending->due_ns);
 	return POLLOUT;
@@ -317,7 +336,7 @@ int sim_remote_connect(const char *path)
 	int rc;
 
 	sim_call();
-	if (stalled_until > sim_now() && stalled_part == SIM_REMOTE_PARTS)
+	if (faults.kind == SIM_RBD && stalled_until > sim_now() && stalled_part == SIM_REMOTE_PARTS)
 		sim_block(NULL, NULL, stalled_until);
 	rc = sim_path_find_inode(AT_FDCWD, path, true, &inode);
 	if (refused_until > sim_now())
@@ -350,32 +369,38 @@ static void set_due(struct operation *op)
 			op->due_ns = other->due_ns;
 }
 
-uint64_t sim_remote_submit(int fd, enum sim_remote_op kind, uint64_t offset, size_t bytes,
-			   const struct iovec *data, int n)
+static void copy_data(struct operation *op)
+{
+	size_t at = 0;
+
+	op->data = sim_host_alloc(op->bytes);
+	for (int i = 0; i < op->n_pieces; i++) {
+		memcpy(op->data + at, op->piece[i].iov_base, op->piece[i].iov_len);
+		at += op->piece[i].iov_len;
+	}
+}
+
+uint64_t sim_remote_submit(int fd, const struct sim_remote_request *r)
 {
 	struct connection *c = find(fd);
 	struct operation *op = sim_host_alloc(sizeof(*op));
 
 	*op = (struct operation){.number = ++last_number,
-				 .offset = offset,
-				 .bytes = bytes,
+				 .offset = r->offset,
+				 .bytes = r->bytes,
 				 .connection = c->lost ? NULL : c,
 				 .client = c->client,
-				 .op = kind,
+				 .op = r->op,
+				 .fua = r->fua,
+				 .covers = c->inode->n_changes,
 				 .fenced = clients[c->client].fenced_at != 0,
-				 .n_pieces = n};
-	if (n > SIM_REMOTE_PIECES)
-		sim_fail("an operation of %d pieces", n);
-	memcpy(op->piece, data, (size_t)n * sizeof(*data));
-	if (kind == SIM_REMOTE_WRITE) {
-		op->data = sim_host_alloc(bytes);
-		bytes = 0;
-		for (int i = 0; i < n; i++) {
-			memcpy(op->data + bytes, data[i].iov_base, data[i].iov_len);
-			bytes += data[i].iov_len;
-		}
-	}
-	sim_note(op->number << 8 | kind);
+				 .n_pieces = r->n};
+	if (r->n > SIM_REMOTE_PIECES)
+		sim_fail("an operation of %d pieces", r->n);
+	memcpy(op->piece, r->data, (size_t)r->n * sizeof(*r->data));
+	if (r->op == SIM_REMOTE_WRITE)
+		copy_data(op);
+	sim_note(op->number << 8 | r->op);
 	if (c->lost) {
 		free_operation(op);
 		return last_number;
@@ -433,6 +458,17 @@ enum sim_remote_event sim_remote_event(int fd, uint64_t *number, int *result)
 		return SIM_REMOTE_NOTHING;
 	c->size = c->inode->layers[SIM_SEEN].size;
 	return SIM_REMOTE_RESIZED;
+}
+
+bool sim_remote_take_greeting(int fd)
+{
+	struct connection *c = find(fd);
+
+	if (!c->greeted && stalled_until <= sim_now()) {
+		c->greeted = true;
+		sim_file_changed(&c->file);
+	}
+	return c->greeted;
 }
 
 int64_t sim_remote_size(int fd)
@@ -526,7 +562,9 @@ void sim_remote_begin(const struct sim_remote_faults *f)
 
 void sim_remote_repair(void)
 {
-	faults.fails_one_in = faults.silent_one_in = faults.garbled_one_in = 0;
+	faults.fails_one_in = faults.silent_one_in = 0;
+	faults.garbled_one_in = faults.short_one_in = 0;
+	stalled_until = refused_until = removed_until = 0;
 	if (faults.slowest_ns > SIM_REMOTE_FAST_NS)
 		faults.slowest_ns = SIM_REMOTE_FAST_NS;
 }
@@ -545,6 +583,21 @@ void sim_remote_kill(uint64_t ns)
 	refused_until = sim_now() + ns;
 	for (struct connection *c = connections; c; c = c->next)
 		lose(c);
+}
+
+static uint64_t never(const struct operation *op, const void *none)
+{
+	(void)op;
+	(void)none;
+	return SIM_NEVER;
+}
+
+void sim_remote_power_cut(uint64_t ns)
+{
+	sim_remote_kill(ns);
+	reschedule(never, NULL);
+	for (uint32_t i = 1; i <= last_client; i++)
+		sim_inode_cut(clients[i].inode);
 }
 
 void sim_remote_remove(uint64_t ns)

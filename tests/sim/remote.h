@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * remote.h - a storage server on another machine, which never loses its power
+ * remote.h - a storage server
  *
  * The doubles of librbd (image_rbd.c) and libnbd (image_nbd.c) use it. The store is a file of the
- * simulated disk. A change is durable when the server has executed it. An operation takes a drawn
- * time, so operations of one connection are executed in any order.
+ * simulated disk. An operation takes a drawn time, so operations of one connection are executed in
+ * any order.
+ *
+ * When a change is durable depends on the kind of the server:
+ *
+ *     SIM_RBD   when the server has executed it: the cluster never loses its power
+ *     SIM_NBD   when the server has executed it with FUA, or when a flush covers it. The server
+ *               loses its power with the targets, or alone
  *
  * When a connection ends, also with its process, the server has operations that it has not
  * executed. As the kind of the server determines, it executes each of them later, or never:
@@ -21,7 +27,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define SIM_REMOTE_LATE_NS 20000000u
+#define SIM_REMOTE_LATE_NS 100000000u
 #define SIM_REMOTE_FAST_NS 320000u /* an operation is fast if it takes at most this long */
 #define SIM_REMOTE_PIECES 16       /* most pieces of the data of an operation */
 
@@ -33,24 +39,32 @@ enum sim_remote_op {
 	SIM_REMOTE_ZERO, /* write zeroes */
 	SIM_REMOTE_DISCARD,
 	SIM_REMOTE_FLUSH,
+	SIM_REMOTE_STATUS, /* SIM_NBD: has no effect; see sim_remote_is_hole() */
 };
 
 /* -- for the doubles: functions of the running process -- */
 
 /*
  * Connect to the server of the file at `path`. Returns a descriptor: poll(2) reports POLLIN while
- * the connection has an event (sim_remote_event()), POLLHUP when it is lost, and always POLLOUT.
- * close(2) ends the connection. Returns -1 with errno set: ECONNREFUSED, the server does not run;
- * ENOENT, there is no such file.
+ * the connection has an event (sim_remote_event()) or a greeting to take, POLLHUP when it is lost,
+ * and always POLLOUT. close(2) ends the connection. Returns -1 with errno set: ECONNREFUSED, the
+ * server does not run; ENOENT, there is no such file.
  */
 int sim_remote_connect(const char *path);
+struct sim_remote_request {
+	enum sim_remote_op op;
+	bool fua;
+	uint64_t offset;
+	size_t bytes;
+	const struct iovec *data; /* of a read and a write */
+	int n;                    /* its pieces, at most SIM_REMOTE_PIECES */
+};
 /*
- * Submit an operation. `data`: at most SIM_REMOTE_PIECES pieces; the bytes of a write are copied,
- * those of a read are stored when sim_remote_event() returns its completion. Returns the number of
- * the operation, never 0 and never used again.
+ * Submit an operation. The bytes of a write are copied, those of a read are stored when
+ * sim_remote_event() returns its completion. Returns the number of the operation, never 0 and never
+ * used again.
  */
-uint64_t sim_remote_submit(int fd, enum sim_remote_op op, uint64_t offset, size_t bytes,
-			   const struct iovec *data, int n);
+uint64_t sim_remote_submit(int fd, const struct sim_remote_request *request);
 /* Forget an operation: it completes without an event, and its data is not used any more. */
 void sim_remote_forget(int fd, uint64_t number);
 
@@ -60,8 +74,18 @@ enum sim_remote_event {
 	SIM_REMOTE_RESIZED, /* the size of the store has changed */
 	SIM_REMOTE_LOST,    /* the connection is lost; each further call returns this */
 };
-/* Take the next event. DONE: sets *number, and *result: 0 or -errno. Does not block. */
+/* A result: the reply to a read lacks a part of the data. The buffers are not changed. */
+#define SIM_REMOTE_SHORT 1
+/*
+ * Take the next event. DONE: sets *number, and *result: 0, SIM_REMOTE_SHORT or -errno. Does not
+ * block.
+ */
 enum sim_remote_event sim_remote_event(int fd, uint64_t *number, int *result);
+/*
+ * SIM_NBD only: take the greeting of the server, which begins the connection. Returns false if the
+ * server has not sent it.
+ */
+bool sim_remote_take_greeting(int fd);
 /* Returns the size of the store in bytes, or -errno. */
 int64_t sim_remote_size(int fd);
 /* Whether the range has no data. Operations in flight have no effect on the answer. */
@@ -85,18 +109,20 @@ uint32_t sim_remote_lock(int fd);
 
 struct sim_remote_faults {
 	enum sim_remote_kind kind;
-	uint64_t slowest_ns;    /* longest time of an operation; the shortest is 1/16 of it */
-	uint32_t fails_one_in;  /* one in this many operations fails with EIO; 0: none */
-	uint32_t silent_one_in; /* SIM_NBD: is executed, but has no reply; 0: none */
-	uint32_t
-		garbled_one_in; /* SIM_NBD: its reply is invalid: the connection is lost; 0: none */
+	uint64_t slowest_ns;   /* longest time of an operation; the shortest is 1/16 of it */
+	uint32_t fails_one_in; /* one in this many operations fails with EIO; 0: none */
+	/* SIM_NBD: one operation in this many; 0: none */
+	uint32_t silent_one_in;  /* is executed, but has no reply */
+	uint32_t garbled_one_in; /* has an invalid reply: the connection is lost */
+	uint32_t short_one_in;   /* of the reads: has a reply that lacks a part of the data */
 };
 /* Begin a run. */
 void sim_remote_begin(const struct sim_remote_faults *faults);
-/* From now on, operations are fast, and do not fail by themselves. */
+/* From now on, the server runs, and operations are fast and do not fail by themselves. */
 void sim_remote_repair(void);
 /*
- * The server executes nothing for a time; new connections wait, too. part < SIM_REMOTE_PARTS:
+ * The server executes nothing and accepts no connection for a time; SIM_NBD: it accepts
+ * connections, but sends no greeting. part < SIM_REMOTE_PARTS:
  * only operations on blocks whose number modulo SIM_REMOTE_PARTS is this number wait, as if one
  * server of a cluster were down.
  */
@@ -104,6 +130,11 @@ void sim_remote_repair(void);
 void sim_remote_stall(uint64_t ns, uint32_t part);
 /* SIM_NBD: the server is killed, and refuses connections for a time. */
 void sim_remote_kill(uint64_t ns);
+/*
+ * SIM_NBD: the machine of the server loses its power, and refuses connections for a time. Of the
+ * changes that are not durable, some are lost or torn. No operation is executed late.
+ */
+void sim_remote_power_cut(uint64_t ns);
 /* SIM_RBD: the store does not exist for a time: operations fail with ENOENT. */
 void sim_remote_remove(uint64_t ns);
 /* Execute everything that is due, for a caller that reads the store. */

@@ -235,7 +235,7 @@ static unsigned place_of(enum sim_fault_kind kind, uint32_t number)
 	static const enum place places[SIM_FAULT_KINDS] = {
 		CLIENTS, GATEWAY, TARGET,  GATEWAY, TARGET, TARGET, TARGET,
 		TARGET,  CLIENTS, GATEWAY, TARGET,  DISK,   DISK,   DISK,
-		GATEWAY, TARGET,  TARGET,  TARGET,  TARGET, TARGET};
+		GATEWAY, TARGET,  TARGET,  TARGET,  TARGET, TARGET, TARGET};
 
 	if (places[kind] == CLIENTS)
 		return CLIENTS + number;
@@ -262,6 +262,15 @@ static void starve(unsigned slot, uint32_t one_in, uint64_t until)
 	event("slot %u: %s", slot, one_in != 0 ? "allocations fail" : "allocations succeed again");
 }
 
+/* An NBD server is on the machine of the targets. */
+static void cut_disks(bool whole, uint64_t down_ns)
+{
+	if (now->remote.kind == SIM_NBD)
+		sim_remote_power_cut(down_ns);
+	sim_disk_power_cut(whole);
+	sim_judge_power_cut(ALL_VOLUMES);
+}
+
 static void inject(const struct sim_fault *fault)
 {
 	enum sim_fault_kind kind = kind_here(fault->kind);
@@ -286,8 +295,7 @@ static void inject(const struct sim_fault *fault)
 	case SIM_POWER_CUT:
 		for (slot = TARGET; slot < GATEWAY; slot++) /* all targets run on one machine */
 			cut_slot(slot, fault->down_ns);
-		sim_disk_power_cut(false);
-		sim_judge_power_cut(ALL_VOLUMES);
+		cut_disks(false, fault->down_ns);
 		break;
 	case SIM_EXCHANGE:
 		kill_slot(slot, fault->down_ns);
@@ -302,22 +310,17 @@ static void inject(const struct sim_fault *fault)
 		      sim_topology_store(fault->client % now->topology.n_targets));
 		break;
 	case SIM_STALL_REMOTE:
-		sim_remote_stall(fault->down_ns, fault->part);
-		event("the storage server stalls (part %u)", fault->part);
-		break;
 	case SIM_KILL_REMOTE:
-		sim_remote_kill(fault->down_ns);
-		event("the storage server is killed");
-		break;
+	case SIM_CUT_REMOTE:
 	case SIM_REMOVE_REMOTE:
-		sim_remote_remove(fault->down_ns);
-		event("the storage server has no volume");
+		event("%s", sim_fault_name(kind));
+		if (sim_topology_inject_remote(fault))
+			sim_judge_power_cut(ALL_VOLUMES);
 		break;
 	case SIM_BLACKOUT:
 		for (slot = 0; slot < SLOTS; slot++)
 			cut_slot(slot, fault->down_ns);
-		sim_disk_power_cut(true);
-		sim_judge_power_cut(ALL_VOLUMES);
+		cut_disks(true, fault->down_ns);
 		break;
 	case SIM_STARVE_CLIENT:
 	case SIM_STARVE_GATEWAY:

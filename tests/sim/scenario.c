@@ -18,17 +18,27 @@
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
-	static const char *const names[SIM_FAULT_KINDS] = {
-		"client killed",         "gateway killed",
-		"target killed",         "gateway stopped",
-		"target stopped",        "power cut of the target",
-		"power cut of all",      "volume exchanged",
-		"client without memory", "gateway without memory",
-		"target without memory", "disk killed",
-		"disk stopped",          "disk without memory",
-		"gateway hangs",         "target hangs",
-		"volume grows",          "storage server stalls",
-		"storage server killed", "volume of the storage server removed"};
+	static const char *const names[SIM_FAULT_KINDS] = {"client killed",
+							   "gateway killed",
+							   "target killed",
+							   "gateway stopped",
+							   "target stopped",
+							   "power cut of the target",
+							   "power cut of all",
+							   "volume exchanged",
+							   "client without memory",
+							   "gateway without memory",
+							   "target without memory",
+							   "disk killed",
+							   "disk stopped",
+							   "disk without memory",
+							   "gateway hangs",
+							   "target hangs",
+							   "volume grows",
+							   "storage server stalls",
+							   "storage server killed",
+							   "power cut of the storage server",
+							   "volume of the storage server removed"};
 
 	return names[kind];
 }
@@ -77,7 +87,8 @@ bool sim_scenario_is_smooth(const struct sim_scenario *s)
 	       s->disk.slowest_ns == 0 && s->disk.sync_fails_one_in == 0 &&
 	       s->disk.write_fails_one_in == 0 && s->rates.stall_one_in == 0 &&
 	       s->remote.fails_one_in == 0 && s->remote.silent_one_in == 0 &&
-	       s->remote.garbled_one_in == 0 && s->remote.slowest_ns <= SIM_REMOTE_FAST_NS;
+	       s->remote.garbled_one_in == 0 && s->remote.short_one_in == 0 &&
+	       s->remote.slowest_ns <= SIM_REMOTE_FAST_NS;
 }
 
 uint32_t sim_scenario_conditions(const struct sim_scenario *s)

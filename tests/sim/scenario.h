@@ -40,6 +40,7 @@ enum sim_fault_kind {
 	/* of the storage server behind the targets; drawn by topology.c, see remote.h */
 	SIM_STALL_REMOTE,
 	SIM_KILL_REMOTE,
+	SIM_CUT_REMOTE,
 	SIM_REMOVE_REMOTE,
 	SIM_FAULT_KINDS
 };

@@ -214,6 +214,13 @@ void sim_topology_draw_guest(struct sim_scenario *s)
 		draw_disk_fault(s);
 }
 
+static enum sim_fault_kind draw_loss(enum sim_remote_kind kind)
+{
+	if (kind == SIM_RBD)
+		return SIM_REMOVE_REMOTE;
+	return sim_draw(2) == 0 ? SIM_KILL_REMOTE : SIM_CUT_REMOTE;
+}
+
 /* Most stalls of `rbd` are longer than osd_op_timeout. */
 static void draw_remote_fault(struct sim_scenario *s)
 {
@@ -221,9 +228,7 @@ static void draw_remote_fault(struct sim_scenario *s)
 	const uint32_t at_ns = 50000u << sim_draw(10);
 
 	s->faults[s->n_faults++] = (struct sim_fault){
-		.kind = stalls                      ? SIM_STALL_REMOTE
-			: s->remote.kind == SIM_RBD ? SIM_REMOVE_REMOTE
-						    : SIM_KILL_REMOTE,
+		.kind = stalls ? SIM_STALL_REMOTE : draw_loss(s->remote.kind),
 		.at_ns = at_ns + sim_draw(at_ns),
 		.part = s->remote.kind == SIM_RBD ? sim_draw(SIM_REMOTE_PARTS + 1)
 						  : SIM_REMOTE_PARTS,
@@ -242,6 +247,16 @@ static void draw_stop_in_stall(struct sim_scenario *s)
 		.client = sim_draw(s->topology.n_targets),
 		.at_ns = stall->at_ns + OSD_OP_TIMEOUT_S * 1000000000ull + sim_draw(100000000),
 		.down_ns = 1000000u + sim_draw(40000000)};
+}
+
+/* Let a target start again while the server can still execute writes of the former one. */
+static void draw_quick_restart(struct sim_scenario *s)
+{
+	s->faults[s->n_faults++] =
+		(struct sim_fault){.kind = SIM_KILL_TARGET,
+				   .client = sim_draw(s->topology.n_targets),
+				   .at_ns = 1000000u << sim_draw(8),
+				   .down_ns = 100000u + sim_draw(SIM_REMOTE_LATE_NS / 4)};
 }
 
 void sim_topology_draw_remote(struct sim_scenario *s)
@@ -264,11 +279,18 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 		remote->silent_one_in = 16u << sim_draw(6);
 	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
 		remote->garbled_one_in = 16u << sim_draw(6);
+	if (remote->kind == SIM_NBD && sim_draw(4) == 0)
+		remote->short_one_in = 16u << sim_draw(6);
 	for (uint32_t n = sim_draw(4); n > 0 && s->n_faults + 2 <= SIM_FAULTS; n--) {
 		draw_remote_fault(s);
 		if (s->faults[s->n_faults - 1].kind == SIM_STALL_REMOTE && sim_draw(2) == 0)
 			draw_stop_in_stall(s);
 	}
+	if (remote->kind == SIM_NBD && s->n_faults < SIM_FAULTS && sim_draw(2) == 0)
+		draw_quick_restart(s);
+	/* no session starts before that */
+	for (uint32_t i = 0; remote->kind == SIM_NBD && i < s->n_faults; i++)
+		s->faults[i].at_ns += SIM_REMOTE_LATE_NS;
 }
 
 void sim_topology_draw_legs(struct sim_scenario *s)
@@ -414,10 +436,10 @@ void sim_topology_print(const struct sim_scenario *s)
 	if (s->remote.kind != SIM_NO_REMOTE)
 		fprintf(sim_out,
 			"  backend %s: operations of at most %.3f ms; one in %u fails, in %u has no reply, "
-			"in %u an invalid one\n",
+			"in %u an invalid one, in %u a short one\n",
 			s->remote.kind == SIM_RBD ? "rbd" : "nbd",
 			(double)s->remote.slowest_ns / 1e6, s->remote.fails_one_in,
-			s->remote.silent_one_in, s->remote.garbled_one_in);
+			s->remote.silent_one_in, s->remote.garbled_one_in, s->remote.short_one_in);
 	if (sim_topology_first_block(s) != 0)
 		fprintf(sim_out, "  each volume is a partition of its store\n");
 	if (t->guest)
@@ -604,8 +626,9 @@ static void add_store(struct text *text, const struct sim_scenario *s, const cha
 		    volume, OSD_OP_TIMEOUT_S);
 	else if (s->remote.kind == SIM_NBD)
 		add(text,
-		    "};\nbackend = { type = \"nbd\"; uri = \"nbd+unix:///?socket=/vol/store%u.img\"; block = \"4KiB\"; connections = %u; quiesce_time = \"%uns\"; }; ",
-		    volume, 1 + (unsigned)(s->seed / 2 % 2), SIM_REMOTE_LATE_NS);
+		    "};\nbackend = { type = \"nbd\"; uri = \"nbd+unix:///?socket=/vol/store%u.img\"; block = \"4KiB\"; connections = %u; quiesce_time = \"%uns\"; connect_timeout = \"%ums\"; }; ",
+		    volume, 1 + (unsigned)(s->seed / 2 % 2), SIM_REMOTE_LATE_NS,
+		    s->seed / 4 % 2 ? 50u : 10000u);
 	else
 		add(text,
 		    "};\nbackend = { type = \"file\"; path = \"/vol/store%u.img\"; engine = \"%s\"; direct = false; }; ",
@@ -697,6 +720,19 @@ void sim_topology_exchange(uint32_t target)
 	    0)
 		sim_fail("the volumes of target %u cannot be exchanged", target);
 	exchanged ^= 1u << target;
+}
+
+bool sim_topology_inject_remote(const struct sim_fault *fault)
+{
+	if (fault->kind == SIM_STALL_REMOTE)
+		sim_remote_stall(fault->down_ns, fault->part);
+	else if (fault->kind == SIM_KILL_REMOTE)
+		sim_remote_kill(fault->down_ns);
+	else if (fault->kind == SIM_CUT_REMOTE)
+		sim_remote_power_cut(fault->down_ns);
+	else
+		sim_remote_remove(fault->down_ns);
+	return fault->kind == SIM_CUT_REMOTE;
 }
 
 const char *sim_topology_store(uint32_t target)

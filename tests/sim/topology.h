@@ -116,6 +116,9 @@ const char *sim_topology_store(uint32_t target);
 void sim_topology_grow(uint32_t target);
 /* Exchange the two volumes of this target. */
 void sim_topology_exchange(uint32_t target);
+struct sim_fault;
+/* Let this fault of the storage server begin. Returns true if volumes can lose changes by it. */
+bool sim_topology_inject_remote(const struct sim_fault *fault);
 /* Whether the scenario has the stage qos. */
 bool sim_topology_limits_io(const struct sim_scenario *s);
 /* Create the configurations and volumes of a run. */
