@@ -41,7 +41,6 @@ struct command {
 	uint64_t number; /* of the operation */
 	enum sim_remote_op op;
 	bool fua;
-	bool wants_extents; /* the reply has extents */
 	uint8_t *data;
 	uint64_t offset;
 	size_t count;
@@ -57,7 +56,7 @@ struct nbd_handle {
 	bool running;       /* a function of libnbd has locked the handle */
 	bool disconnecting; /* nbd_aio_disconnect() was called */
 	bool initializes;   /* reads clear their buffers first */
-	bool greeted;       /* by the server */
+	bool greeted;       /* the server has begun the handshake */
 	uint32_t steps;     /* notifications after the greeting until the handle is ready */
 	uint64_t size;
 	int64_t cookie;            /* of the last command */
@@ -267,7 +266,7 @@ static int reply(struct nbd_handle *h, uint64_t number, int result)
 	cmd->error = result < 0 ? -result : 0;
 	if (cmd->op == SIM_REMOTE_READ)
 		reply_read(cmd, result == SIM_REMOTE_SHORT);
-	else if (cmd->wants_extents && reply_extents(h, cmd) != 0)
+	else if (cmd->op == SIM_REMOTE_STATUS && reply_extents(h, cmd) != 0)
 		return end(h, DEAD);
 	*at = cmd->next;
 	complete(h, cmd);
@@ -307,13 +306,12 @@ static int issue(struct nbd_handle *h)
 
 	while ((cmd = h->to_issue)) {
 		const struct iovec data = {cmd->data, cmd->count};
-		const struct sim_remote_request request = {
-			.op = cmd->op,
-			.fua = cmd->fua,
-			.offset = cmd->wants_extents ? 0 : cmd->offset,
-			.bytes = cmd->wants_extents ? 0 : cmd->count,
-			.data = &data,
-			.n = cmd->data ? 1 : 0};
+		const struct sim_remote_request request = {.op = cmd->op,
+							   .fua = cmd->fua,
+							   .offset = cmd->offset,
+							   .bytes = cmd->count,
+							   .data = &data,
+							   .n = cmd->data ? 1 : 0};
 
 		if (sim_draw(4) == 0 && is_lost(h)) {
 			fail(EPIPE, "send: Broken pipe");
@@ -332,18 +330,18 @@ static int issue(struct nbd_handle *h)
 /* Returns 0; -1: libnbd does not submit the command. */
 static int check(const struct nbd_handle *h, const struct command *cmd, uint32_t flags)
 {
-	const bool has_range = cmd->op != SIM_REMOTE_FLUSH;
-	const bool writes = cmd->op != SIM_REMOTE_READ && has_range && !cmd->wants_extents;
+	const bool writes = cmd->op == SIM_REMOTE_WRITE || cmd->op == SIM_REMOTE_ZERO ||
+			    cmd->op == SIM_REMOTE_DISCARD;
 
 	if (h->state != READY)
 		return fail(h->state == CREATED ? ENOTCONN : EINVAL, "invalid state");
 	if ((flags & ~(writes ? LIBNBD_CMD_FLAG_FUA : 0)) != 0)
 		return fail(EINVAL, "invalid value for flag");
-	if (cmd->wants_extents && !h->context)
+	if (cmd->op == SIM_REMOTE_STATUS && !h->context)
 		return fail(ENOTSUP, "did not negotiate any metadata contexts");
 	if (h->disconnecting)
 		return fail(EINVAL, "cannot request more commands after NBD_CMD_DISC");
-	if (!has_range)
+	if (cmd->op == SIM_REMOTE_FLUSH)
 		return 0;
 	if (cmd->count == 0)
 		return fail(EINVAL, "count cannot be 0");
@@ -445,7 +443,6 @@ int64_t nbd_aio_block_status(struct nbd_handle *h, uint64_t count, uint64_t offs
 			     uint32_t flags)
 {
 	const struct command cmd = {.op = SIM_REMOTE_STATUS,
-				    .wants_extents = true,
 				    .count = count,
 				    .offset = offset,
 				    .extent = extent,
@@ -470,16 +467,15 @@ int nbd_aio_disconnect(struct nbd_handle *h, uint32_t flags)
 /* One step of the handshake. */
 static int step(struct nbd_handle *h)
 {
-	const bool greeted = sim_remote_take_greeting(h->fd);
 	int64_t size = sim_remote_size(h->fd);
 
+	h->greeted = sim_remote_take_greeting(h->fd);
 	if (size < 0 || is_lost(h)) {
 		fail(0, "recv: server disconnected unexpectedly");
 		return end(h, DEAD);
 	}
-	if (!greeted)
+	if (!h->greeted)
 		return 0;
-	h->greeted = true;
 	if (h->steps > 1) {
 		h->steps--;
 		return 0;

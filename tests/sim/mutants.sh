@@ -35,7 +35,7 @@ while IFS=@ read -r file expression what; do
 	fi
 	only="" to=$last
 	# one run of 30 has each of the backends rbd and nbd
-	case $what in guest:*) only=--guests ;; rbd:*) only=--rbd to=$((10 * last)) ;; nbd:*) only=--nbd to=$((10 * last)) ;; esac
+	case $what in guest:*) only=--guests ;; rbd:* | nbd:*) only=--${what%%:*} to=$((10 * last)) ;; esac
 	# a crash or hang of a worker counts as found, too
 	found=$("$out/system" --image "$out/mutant.so" $kind "1-$to" $only -j "${JOBS:-2}" --first 2>/dev/null |
 		sed -n 's/^seed //p; s/^a worker has/&/p' | head -n 1)

@@ -51,9 +51,10 @@ enum sim_remote_op {
  * server does not run; ENOENT, there is no such file.
  */
 int sim_remote_connect(const char *path);
+
 struct sim_remote_request {
 	enum sim_remote_op op;
-	bool fua;
+	bool fua; /* SIM_NBD: of an operation that changes the store */
 	uint64_t offset;
 	size_t bytes;
 	const struct iovec *data; /* of a read and a write */
@@ -121,10 +122,9 @@ void sim_remote_begin(const struct sim_remote_faults *faults);
 /* From now on, the server runs, and operations are fast and do not fail by themselves. */
 void sim_remote_repair(void);
 /*
- * The server executes nothing and accepts no connection for a time; SIM_NBD: it accepts
- * connections, but sends no greeting. part < SIM_REMOTE_PARTS:
- * only operations on blocks whose number modulo SIM_REMOTE_PARTS is this number wait, as if one
- * server of a cluster were down.
+ * The server executes nothing for a time. SIM_RBD: a new connection waits, too; SIM_NBD: it is
+ * accepted, and waits for its greeting. part < SIM_REMOTE_PARTS: only operations on blocks whose
+ * number modulo SIM_REMOTE_PARTS is this number wait, as if one server of a cluster were down.
  */
 #define SIM_REMOTE_PARTS 3u
 void sim_remote_stall(uint64_t ns, uint32_t part);

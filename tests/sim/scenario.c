@@ -18,27 +18,29 @@
 
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
-	static const char *const names[SIM_FAULT_KINDS] = {"client killed",
-							   "gateway killed",
-							   "target killed",
-							   "gateway stopped",
-							   "target stopped",
-							   "power cut of the target",
-							   "power cut of all",
-							   "volume exchanged",
-							   "client without memory",
-							   "gateway without memory",
-							   "target without memory",
-							   "disk killed",
-							   "disk stopped",
-							   "disk without memory",
-							   "gateway hangs",
-							   "target hangs",
-							   "volume grows",
-							   "storage server stalls",
-							   "storage server killed",
-							   "power cut of the storage server",
-							   "volume of the storage server removed"};
+	static const char *const names[SIM_FAULT_KINDS] = {
+		[SIM_KILL_CLIENT] = "client killed",
+		[SIM_KILL_GATEWAY] = "gateway killed",
+		[SIM_KILL_TARGET] = "target killed",
+		[SIM_STOP_GATEWAY] = "gateway stopped",
+		[SIM_STOP_TARGET] = "target stopped",
+		[SIM_POWER_CUT] = "power cut of the target",
+		[SIM_BLACKOUT] = "power cut of all",
+		[SIM_EXCHANGE] = "volume exchanged",
+		[SIM_STARVE_CLIENT] = "client without memory",
+		[SIM_STARVE_GATEWAY] = "gateway without memory",
+		[SIM_STARVE_TARGET] = "target without memory",
+		[SIM_KILL_DISK] = "disk killed",
+		[SIM_STOP_DISK] = "disk stopped",
+		[SIM_STARVE_DISK] = "disk without memory",
+		[SIM_HANG_GATEWAY] = "gateway hangs",
+		[SIM_HANG_TARGET] = "target hangs",
+		[SIM_GROW] = "volume grows",
+		[SIM_STALL_REMOTE] = "storage server stalls",
+		[SIM_KILL_REMOTE] = "storage server killed",
+		[SIM_CUT_REMOTE] = "power cut of the storage server",
+		[SIM_REMOVE_REMOTE] = "volume of the storage server removed",
+	};
 
 	return names[kind];
 }

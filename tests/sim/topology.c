@@ -288,7 +288,7 @@ void sim_topology_draw_remote(struct sim_scenario *s)
 	}
 	if (remote->kind == SIM_NBD && s->n_faults < SIM_FAULTS && sim_draw(2) == 0)
 		draw_quick_restart(s);
-	/* no session starts before that */
+	/* no session starts earlier, because of quiesce_time */
 	for (uint32_t i = 0; remote->kind == SIM_NBD && i < s->n_faults; i++)
 		s->faults[i].at_ns += SIM_REMOTE_LATE_NS;
 }
