@@ -25,7 +25,7 @@ static void set_state(struct rbd_store *store, int state)
 	wake_lanes(store);
 }
 
-/* Sleep, also if the store closes. */
+/* Sleep for the whole time, also if the store closes. */
 static void keeper_sleep(long ns)
 {
 	struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
