@@ -591,6 +591,8 @@ static int tcp_get(struct sim_file *file, int level, int option, void *value)
 {
 	int error;
 
+	if (level == IPPROTO_TCP && option == TCP_INFO) /* only for a log message */
+		return -ENOPROTOOPT;
 	if (level != SOL_SOCKET || option != SO_ERROR)
 		sim_fail("getsockopt(%d, %d) of TCP", level, option);
 	error = -take_error((struct tcp_file *)file);

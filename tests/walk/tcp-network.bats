@@ -156,3 +156,15 @@ pauses() { # NAME
 @test "the initiator is stopped for a while" {
 	pauses load
 }
+
+@test "the gateway is stopped for longer than dead_time: the target logs the cause, and the session resumes" {
+	local halt
+	serve_all
+	hammer
+	halt=$(now_ms)
+	kill -STOP "${pids[bridge]}"
+	within store 'link to 10.77.0.1:[0-9]+: no answer .* dead_time=2000 ms\): the peer is stopped or overloaded' "$halt" 3500
+	kill -CONT "${pids[bridge]}"
+	logged load 'session resumed .*epoch=[2-9]'
+	recovers
+}

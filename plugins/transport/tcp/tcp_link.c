@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp_link.c - a socket between two lanes: its connection, what it receives, its accesses. */
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -522,6 +524,40 @@ void tcp_link_op_done(struct tcp_link *link, uint16_t i, int status)
 		op.ended(op.owner, op.cookie, status);
 }
 
+/* Returns why accesses have no answer. info: of the socket of the link. */
+static const char *cause_of_silence(const struct tcp_link *link, const struct tcp_info *info)
+{
+	if (link->fd < 0)
+		return "the socket is closed";
+	if (link->stalled || link->unread)
+		return "this process does not read the socket";
+	if (info->tcpi_retransmits)
+		return "the network loses data: check the path to the peer";
+	return "the peer is stopped or overloaded: check its process";
+}
+
+static void log_silence(const struct tcp_link *link)
+{
+	const struct tcp_conn *conn = link->lane->conn;
+	struct tcp_info info = {0};
+	socklen_t bytes = sizeof(info);
+	char owner[TC_ADDRESS_TEXT];
+
+	if (link->owner)
+		tc_address_print((struct sockaddr *)&link->owner->addr, owner, sizeof(owner));
+	if (link->fd >= 0)
+		getsockopt(link->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes);
+	gantry_log_warn(conn->dev->host,
+			"link to %s: no answer (lane=%u, accesses=%u, unsent_frames=%u, "
+			"blocked=%d, stalled=%d, unread=%d, unacked_segments=%u, retransmits=%u, "
+			"window_probes=%u, dead_time=%llu ms): %s",
+			link->owner ? owner : conn->peer.address, link->lane->number, link->n_out,
+			link->head - link->tail, link->blocked, link->stalled, link->unread,
+			info.tcpi_unacked, info.tcpi_retransmits, info.tcpi_probes,
+			(unsigned long long)conn->dev->conf->dead_time_ns / 1000000,
+			cause_of_silence(link, &info));
+}
+
 bool tcp_link_is_stuck(struct tcp_link *link, uint32_t limit)
 {
 	bool quiet = link->n_out && link->n_reads == link->n_reads_seen;
@@ -529,7 +565,10 @@ bool tcp_link_is_stuck(struct tcp_link *link, uint32_t limit)
 	link->n_reads_seen = link->n_reads;
 	link->n_quiet = quiet ? link->n_quiet + 1 : 0;
 	/* the first call can follow the access at once */
-	return link->n_quiet > limit;
+	if (link->n_quiet <= limit)
+		return false;
+	log_silence(link);
+	return true;
 }
 
 /*
