@@ -425,13 +425,17 @@ void tcp_relay_collect(struct tcp_link *link)
 	tcp_relay_send(link);
 }
 
-/* Both sides use relay->lock: either this check sees the piece, or answered() sees `armed`. */
+/*
+ * unsent: perhaps another thread held the lock of the front lane. Its release wakes no lane, so
+ * this lane must poll again. done: both sides use relay->lock, so either this check sees the piece,
+ * or finish() sees `armed`.
+ */
 bool tcp_relay_has_work(struct tcp_link *link)
 {
 	bool work;
 
 	pthread_mutex_lock(&link->relay->lock);
-	work = link->relay->done || link->stalled;
+	work = link->relay->done || link->relay->unsent || link->stalled;
 	pthread_mutex_unlock(&link->relay->lock);
 	return work;
 }
