@@ -171,14 +171,17 @@ static int64_t issue(struct nbd_handle *h, struct nb_request *r)
 	}
 }
 
+/* A connection of an older incarnation is closed at the next poll, which discards its replies. */
 static struct nb_conn *pick(struct nb_lane *lane)
 {
+	const uint64_t incarnation = nb_get(&lane->store->incarnation);
+
 	for (uint32_t i = 0; i < lane->n_conns; i++) {
 		struct nb_conn *conn = &lane->conns[lane->next_conn];
 
 		if (++lane->next_conn == lane->n_conns)
 			lane->next_conn = 0;
-		if (conn->handle && !conn->broken)
+		if (conn->handle && !conn->broken && conn->incarnation == incarnation)
 			return conn;
 	}
 	return NULL;

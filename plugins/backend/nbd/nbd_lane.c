@@ -328,7 +328,7 @@ static void take_events(struct nb_lane *lane, uint64_t now)
 int nb_lane_arm(struct nb_lane *lane)
 {
 	struct pollfd p = {.fd = lane->epoll_fd, .events = POLLIN};
-	uint64_t now = now_ns(lane);
+	uint64_t now = now_ns(lane), incarnation = nb_get(&lane->store->incarnation);
 
 	lane->look = 1;
 	if (!TAILQ_EMPTY(&lane->done) || can_send(lane, now))
@@ -336,7 +336,7 @@ int nb_lane_arm(struct nb_lane *lane)
 	for (uint32_t i = 0; i < lane->n_conns; i++) {
 		struct nb_conn *conn = &lane->conns[i];
 
-		if (conn->handle && is_ended(conn))
+		if (conn->handle && (is_ended(conn) || conn->incarnation != incarnation))
 			return 1;
 		if (conn->handle)
 			watch(lane, conn);
