@@ -102,8 +102,9 @@ moved_past_gateway()
 	serve store --set "runtime.stat_dir=$dir/stat.store"
 	serve bridge --set "runtime.stat_dir=$dir/stat.bridge"
 	begin load --set roles.load.workload.pattern=read --set roles.load.workload.verify=none --set roles.load.workload.ops=0 \
-		--set roles.load.workload.depth=4 --set roles.load.workload.deadline=60s
+		--set roles.load.workload.depth=4 --set roles.load.workload.rate=10 --set roles.load.workload.deadline=60s
 	busy load 10
+	# at this rate at most one IO is in the target now; the other three of the depth follow while it is stopped
 	kill -STOP "${pids[store]}"
 	until_true relayed
 	kill -STOP "${pids[bridge]}"
@@ -117,7 +118,7 @@ moved_past_gateway()
 	stopped bridge
 	live load '.roles.load | .submitted == .completed + 4'
 	kill -CONT "${pids[bridge]}"
-	busy load 1000
+	busy load 30
 	kill -TERM "${pids[load]}"
 	finish load
 	[ "$status" -eq 3 ]
